@@ -34,6 +34,8 @@ struct dm_net_progress {
     uint32_t n_polls_seen;    /* by who slept last on the descriptors */
     _Atomic uint32_t word;    /* futex of the thread */
     _Atomic bool is_waiting;  /* the thread, for more than a moment */
+    _Atomic bool
+        is_polled; /* consumers poll: the thread looks each millisecond whether they still do */
     _Atomic bool has_agents;
     _Atomic bool is_stopping;
     int kick_fd;         /* wakes the thread... */

@@ -63,6 +63,7 @@ static bool thread_is_idle(struct dm_net *net, struct poll_watch *watch)
         watch->when = now;
         watch->n = n;
     }
+    atomic_store_explicit(&net->progress.is_polled, watch->is_busy, memory_order_relaxed);
     return net->mode == DM_NET_AUTO && (watch->is_busy || atomic_load(&net->pia.led) != NULL);
 }
 

@@ -70,6 +70,9 @@ struct dm_tcp_out {
     struct dm_tcp_op *op;    /* whose data these are; NULL: */
     struct dm_list answers;  /* those of the first of these */
     uint32_t n_answers;
+    uint64_t held_at; /* since when ctrl is held: link_held; 0: it is not */
+    uint32_t round;   /* the last in which a request was posted, */
+    uint32_t n_burst; /* and how many were since */
     char *ctrl;       /* whole frames, to be sent before another begins; malloc */
     uint32_t ctrl_at; /* sent so far */
     uint32_t ctrl_len;
@@ -81,6 +84,7 @@ struct dm_tcp_conn {
     enum dm_tcp_source source;
     struct dm_list link_blocked;
     struct dm_list link_late;
+    struct dm_list link_held;
     uint16_t own_tag;
     uint16_t peer_tag;
     uint32_t segment;    /* bytes that come at once at most */

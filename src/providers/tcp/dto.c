@@ -378,7 +378,7 @@ DAT_RETURN dm_transport_post(struct dm_net_ep *ep, const struct dm_dto *dto)
     ep->n_used++;
     ((struct dm_tcp_op *)op)->has_slot = true;
     dm_list_add_tail(&ep->queue, &op->link);
-    dm_tcp_out_push((struct dm_tcp_conn *)ep->conn);
+    dm_tcp_out_post((struct dm_tcp_conn *)ep->conn);
     return DAT_SUCCESS;
 }
 

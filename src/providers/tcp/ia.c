@@ -58,6 +58,7 @@ DAT_RETURN dm_tcp_ia_open(struct dm_pia *pia, const char *params)
     ia->epoll_fd = -1;
     dm_list_init(&ia->blocked);
     dm_list_init(&ia->late);
+    dm_list_init(&ia->held);
     ret = tcp_ia_open_network(ia, params);
     if (ret == DAT_SUCCESS)
         dm_net_show_attrs(&ia->net, "sockets", true);

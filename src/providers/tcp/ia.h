@@ -25,6 +25,8 @@ struct dm_tcp_ia {
     int epoll_fd;
     uint64_t buffer;         /* of a socket; 0: what the kernel gives */
     struct dm_list blocked;  /* connections whose socket was full: link_blocked */
+    struct dm_list held;     /* those that hold requests back until the next round: link_held */
+    uint32_t round;          /* number of the next round */
     struct dm_list late;     /* those that may have an acknowledgement to send: link_late */
     struct dm_tcp_conn *hot; /* up; data came from it last; NULL: not known */
     uint32_t n_calm;         /* reads of it since data came from another */

@@ -107,6 +107,9 @@ int dm_tcp_round(struct dm_net *net, bool is_thorough)
     int n = 0;
 
     ia->net.is_in_round = true;
+    ia->round++;
+    dm_list_for_each_safe (it, next, &ia->held)
+        dm_tcp_out_push(dm_container_of(it, struct dm_tcp_conn, link_held));
     if (!dm_list_is_empty(&ia->blocked))
         round_blocked(ia);
     dm_list_for_each_safe (it, next, &ia->late)

@@ -12,7 +12,9 @@ enum { DM_TCP_STAGE_LEN = 20480, DM_TCP_SINK_LEN = 65536 };
 
 /* Send what there is to send, as long as the socket takes it. */
 void dm_tcp_out_push(struct dm_tcp_conn *conn);
-/* The same when the socket has been full. */
+/* A request has been posted: send it, or hold it until the next round where it is one of many. */
+void dm_tcp_out_post(struct dm_tcp_conn *conn);
+/* Send what there is when the socket has been full. */
 void dm_tcp_out_retry(struct dm_tcp_conn *conn);
 /* Data have come: send what they ask for. An acknowledgement alone waits for some rounds where
  * requests answer what comes. */

@@ -4,6 +4,11 @@
  *
  * Invariant: between two frames anything may begin: control frames first, then answers and requests
  * in turns, at last the last frame. Within a frame (is_piece, and some of it is sent) nothing does.
+ *
+ * Bursts: a call of the socket costs more than to copy a short frame. Short frames that others follow
+ * are gathered in out.ctrl, and go together. Who posts request after request without a poll in
+ * between has the first ones sent at once; those behind are held until the next round, which every
+ * poll and wait makes, and the thread some milliseconds later at the latest.
  */
 #include "providers/tcp/stream.h"
 
@@ -15,6 +20,11 @@
 #include "util/port.h"
 
 enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
+/* Frames that are gathered have so many bytes of data, and go when they are so many together. */
+enum { GATHER_DATA_MAX = 8192, GATHER_MAX = 16384 };
+/* Requests sent at once between two rounds; later ones are held so long if nobody polls, but others
+ * are posted. */
+enum { BURST_MIN = 4, HOLD_NS = 20000 };
 /* In the first the queue that brought the message is looked at once more. */
 enum { LATE_ROUNDS = 2 };
 
@@ -148,7 +158,7 @@ static bool out_is_ctrl_next(const struct dm_tcp_out *out)
 }
 
 /* What goes out next; the number of pieces, *len_p bytes. */
-static uint32_t out_gather(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len_p)
+static uint32_t out_vec(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len_p)
 {
     struct dm_tcp_out *out = &conn->out;
     uint32_t n = 0;
@@ -208,7 +218,7 @@ static bool out_send(struct dm_tcp_conn *conn)
     size_t len;
     ssize_t n;
 
-    msg.msg_iovlen = out_gather(conn, vec, &len);
+    msg.msg_iovlen = out_vec(conn, vec, &len);
     DM_DMA_BEGIN();
     do
         n = sendmsg(conn->base.sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -226,18 +236,122 @@ static bool out_send(struct dm_tcp_conn *conn)
     return false;
 }
 
+/* Whole frames or greetings, behind those that wait. */
+static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t len)
+{
+    struct dm_tcp_out *out = &conn->out;
+    uint32_t need = out->ctrl_len + len;
+
+    if (need > out->ctrl_size) {
+        uint32_t size = out->ctrl_size == 0 ? CTRL_MIN : 2 * out->ctrl_size;
+        char *ctrl;
+
+        while (size < need && size <= CTRL_MAX)
+            size *= 2;
+        ctrl = size <= CTRL_MAX ? realloc(out->ctrl, size) : NULL;
+
+        if (ctrl == NULL) { /* a peer that asks, and does not read the answers */
+            dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
+            return;
+        }
+        out->ctrl = ctrl;
+        out->ctrl_size = size;
+    }
+    memcpy(out->ctrl + out->ctrl_len, data, len);
+    out->ctrl_len = need;
+}
+
+/* What was held has gone, or waits for the socket. */
+static void out_release(struct dm_tcp_conn *conn)
+{
+    if (conn->out.held_at != 0)
+        dm_list_del(&conn->link_held);
+    conn->out.held_at = 0;
+}
+
+/* ---- bursts ---- */
+
+static bool out_can_go(const struct dm_tcp_conn *conn)
+{
+    return !conn->out.is_pushing && !conn->out.is_blocked && !conn->is_broken &&
+           conn->base.sock >= 0 && conn->base.state != DM_CONN_CLOSED &&
+           conn->base.state != DM_CONN_CONNECTING;
+}
+
+/* Copy the frame that has been begun, if it is a short request and nothing of it has gone. */
+static bool out_gather(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+    struct iovec vec[DM_IOV_MAX];
+    uint32_t len = out->left;
+    uint32_t n = 0;
+
+    if (out->n_head > 0 || out->is_answer || out->op == NULL || len > GATHER_DATA_MAX ||
+        out->ctrl_len + sizeof(out->head) + len > GATHER_MAX)
+        return false;
+    DM_DMA_BEGIN();
+    if (len > 0)
+        n = dm_tcp_request_data(out->op, len, vec, DM_IOV_MAX);
+    out_ctrl_add(conn, &out->head, sizeof(out->head));
+    for (uint32_t i = 0; i < n; i++)
+        out_ctrl_add(conn, vec[i].iov_base, (uint32_t)vec[i].iov_len);
+    DM_DMA_END();
+    out->n_head = sizeof(out->head);
+    out_data_moved(conn, len);
+    return true;
+}
+
+static bool out_is_more(const struct dm_tcp_conn *conn)
+{
+    return conn->base.ep != NULL && !dm_list_is_empty(&conn->base.ep->queue);
+}
+
 void dm_tcp_out_push(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_out *out = &conn->out;
 
-    if (out->is_pushing || out->is_blocked || conn->is_broken || conn->base.sock < 0 ||
-        conn->base.state == DM_CONN_CLOSED || conn->base.state == DM_CONN_CONNECTING)
+    if (!out_can_go(conn))
         return;
     out->is_pushing = true;
-    while ((out->is_piece || out_pick(conn) || out->ctrl_at < out->ctrl_len) &&
-           conn->base.state != DM_CONN_CLOSED && out_send(conn))
-        continue;
+    while (conn->base.state != DM_CONN_CLOSED) {
+        while ((out->is_piece || out_pick(conn)) && out_is_more(conn) && out_gather(conn))
+            continue;
+        if ((!out->is_piece && out->ctrl_at == out->ctrl_len) || !out_send(conn))
+            break;
+    }
     out->is_pushing = false;
+    out_release(conn);
+}
+
+/* May a request wait for the next round? Only while the thread looks each millisecond: after it has
+ * seen that consumers poll no more it makes a round, before it sleeps for longer. */
+static bool out_may_hold(struct dm_tcp_conn *conn)
+{
+    const struct dm_net *net = conn->base.net;
+    struct dm_tcp_out *out = &conn->out;
+
+    if (out->round != dm_tcp_conn_ia(conn)->round) {
+        out->round = dm_tcp_conn_ia(conn)->round;
+        out->n_burst = 0;
+    }
+    return ++out->n_burst > BURST_MIN && net->mode == DM_NET_AUTO &&
+           atomic_load_explicit(&net->progress.is_polled, memory_order_relaxed) &&
+           !net->is_in_round && atomic_load(&net->pia.led) == NULL &&
+           (out->held_at == 0 || dm_futex_now() - out->held_at < HOLD_NS);
+}
+
+void dm_tcp_out_post(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    if (!out_can_go(conn))
+        return;
+    if (!out_may_hold(conn) || out->is_piece || !out_pick(conn) || !out_gather(conn)) {
+        dm_tcp_out_push(conn);
+    } else if (out->held_at == 0) {
+        out->held_at = dm_futex_now();
+        dm_list_add_tail(&dm_tcp_conn_ia(conn)->held, &conn->link_held);
+    }
 }
 
 void dm_tcp_out_answer(struct dm_tcp_conn *conn)
@@ -276,27 +390,6 @@ void dm_tcp_out_retry(struct dm_tcp_conn *conn)
 }
 
 /* ---- what is not a request ---- */
-
-/* Whole frames or greetings, behind those that wait. */
-static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t len)
-{
-    struct dm_tcp_out *out = &conn->out;
-    uint32_t need = out->ctrl_len + len;
-
-    if (need > out->ctrl_size) {
-        uint32_t size = out->ctrl_size == 0 ? CTRL_MIN : 2 * out->ctrl_size;
-        char *ctrl = size >= need && size <= CTRL_MAX ? realloc(out->ctrl, size) : NULL;
-
-        if (ctrl == NULL) { /* a peer that asks, and does not read the answers */
-            dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
-            return;
-        }
-        out->ctrl = ctrl;
-        out->ctrl_size = size;
-    }
-    memcpy(out->ctrl + out->ctrl_len, data, len);
-    out->ctrl_len = need;
-}
 
 void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data)
 {
@@ -367,6 +460,7 @@ void dm_tcp_out_drop(struct dm_tcp_conn *conn)
         dm_list_del(&conn->link_blocked);
     if (out->n_late > 0)
         dm_list_del(&conn->link_late);
+    out_release(conn);
     free(out->ctrl);
     *out = (struct dm_tcp_out){0};
     dm_list_init(&out->answers);
