@@ -132,6 +132,11 @@ check 'messages name pages' says "$docdir/[A-Z]*.md" "$place/bin/datum-info" --s
 for page in $(grep -o "$docdir/[A-Z]*\.md" said | sort -u); do
     check "$page" test -s "$place/share/doc/datum/${page##*/}"
 done
+# Man pages do so where "prefix=" has put them.
+check 'man pages name them' grep -q "$place/share/doc/datum" "$place/share/man/man1/mpicc.1" "$place/share/man/man7/datum-settings.7"
+for f in "$place"/share/man/man?/*; do
+    check "${f##*/} names no other place" sh -c '! sed "s|$1||g" "$2" | grep /share/doc/datum' - "$place/share/doc/datum" "$f"
+done
 check 'the license' cmp "$TEST_SRC/LICENSE" "$place/share/doc/datum/LICENSE"
 
 # The static library.
