@@ -33,7 +33,8 @@ static int check_subarray(int ndims, struct dm_counts sizes, struct dm_counts su
         MPI_Count subsize = dm_count_at(subsizes, (size_t)d);
         MPI_Count start = dm_count_at(starts, (size_t)d);
 
-        if (size < 1 || subsize < 1 || subsize > size || start < 0 || start > size - subsize)
+        /* None, as in MPICH: a process without a part of the array. */
+        if (size < 1 || subsize < 0 || subsize > size || start < 0 || start > size - subsize)
             err = DM_FAIL(DM_ERR_ARG, "dimension %d: %lld elements from %lld on, of %lld", d,
                           (long long)subsize, (long long)start, (long long)size);
     }
@@ -78,6 +79,7 @@ int dm_type_create_subarray(int ndims, struct dm_counts sizes, struct dm_counts 
             dm_make_repeat(&make, dm_count_at(subsizes, d), stride);
         stride = dm_make_at(0, dm_count_at(sizes, d), stride, &is_overflow);
     }
+    make.span.is_overflow |= is_overflow; /* no elements have begun anew */
     dm_make_bounds(&make, 0, stride);
     return dm_make_end(&make, env, new_p);
 }
