@@ -236,29 +236,39 @@ static bool out_send(struct dm_tcp_conn *conn)
     return false;
 }
 
+/* Room for so many bytes more in ctrl. */
+static bool out_ctrl_room(struct dm_tcp_out *out, uint32_t len)
+{
+    uint32_t need = out->ctrl_len + len;
+    uint32_t size = out->ctrl_size == 0 ? CTRL_MIN : out->ctrl_size;
+    char *ctrl;
+
+    if (need <= out->ctrl_size)
+        return true;
+    while (size < need && size <= CTRL_MAX)
+        size *= 2;
+    ctrl = size <= CTRL_MAX ? realloc(out->ctrl, size) : NULL;
+    if (ctrl == NULL)
+        return false;
+    out->ctrl = ctrl;
+    out->ctrl_size = size;
+    return true;
+}
+
+/* There is room. */
+static void out_ctrl_copy(struct dm_tcp_out *out, const void *data, size_t len)
+{
+    memcpy(out->ctrl + out->ctrl_len, data, len);
+    out->ctrl_len += (uint32_t)len;
+}
+
 /* Whole frames or greetings, behind those that wait. */
 static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t len)
 {
-    struct dm_tcp_out *out = &conn->out;
-    uint32_t need = out->ctrl_len + len;
-
-    if (need > out->ctrl_size) {
-        uint32_t size = out->ctrl_size == 0 ? CTRL_MIN : 2 * out->ctrl_size;
-        char *ctrl;
-
-        while (size < need && size <= CTRL_MAX)
-            size *= 2;
-        ctrl = size <= CTRL_MAX ? realloc(out->ctrl, size) : NULL;
-
-        if (ctrl == NULL) { /* a peer that asks, and does not read the answers */
-            dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
-            return;
-        }
-        out->ctrl = ctrl;
-        out->ctrl_size = size;
-    }
-    memcpy(out->ctrl + out->ctrl_len, data, len);
-    out->ctrl_len = need;
+    if (out_ctrl_room(&conn->out, len))
+        out_ctrl_copy(&conn->out, data, len);
+    else /* a peer that asks, and does not read the answers */
+        dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /* What was held has gone, or waits for the socket. */
@@ -287,14 +297,15 @@ static bool out_gather(struct dm_tcp_conn *conn)
     uint32_t n = 0;
 
     if (out->n_head > 0 || out->is_answer || out->op == NULL || len > GATHER_DATA_MAX ||
-        out->ctrl_len + sizeof(out->head) + len > GATHER_MAX)
+        out->ctrl_len + sizeof(out->head) + len > GATHER_MAX ||
+        !out_ctrl_room(out, (uint32_t)sizeof(out->head) + len))
         return false;
     DM_DMA_BEGIN();
     if (len > 0)
         n = dm_tcp_request_data(out->op, len, vec, DM_IOV_MAX);
-    out_ctrl_add(conn, &out->head, sizeof(out->head));
+    out_ctrl_copy(out, &out->head, sizeof(out->head));
     for (uint32_t i = 0; i < n; i++)
-        out_ctrl_add(conn, vec[i].iov_base, (uint32_t)vec[i].iov_len);
+        out_ctrl_copy(out, vec[i].iov_base, vec[i].iov_len);
     DM_DMA_END();
     out->n_head = sizeof(out->head);
     out_data_moved(conn, len);
