@@ -236,8 +236,8 @@ static bool out_send(struct dm_tcp_conn *conn)
     return false;
 }
 
-/* Room for so many bytes more in ctrl. */
-static bool out_ctrl_room(struct dm_tcp_out *out, uint32_t len)
+/* Space for so many bytes more in ctrl; false: there is none. */
+static bool out_ctrl_reserve(struct dm_tcp_out *out, uint32_t len)
 {
     uint32_t need = out->ctrl_len + len;
     uint32_t size = out->ctrl_size == 0 ? CTRL_MIN : out->ctrl_size;
@@ -255,7 +255,7 @@ static bool out_ctrl_room(struct dm_tcp_out *out, uint32_t len)
     return true;
 }
 
-/* There is room. */
+/* There is space. */
 static void out_ctrl_copy(struct dm_tcp_out *out, const void *data, size_t len)
 {
     memcpy(out->ctrl + out->ctrl_len, data, len);
@@ -265,7 +265,7 @@ static void out_ctrl_copy(struct dm_tcp_out *out, const void *data, size_t len)
 /* Whole frames or greetings, behind those that wait. */
 static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t len)
 {
-    if (out_ctrl_room(&conn->out, len))
+    if (out_ctrl_reserve(&conn->out, len))
         out_ctrl_copy(&conn->out, data, len);
     else /* a peer that asks, and does not read the answers */
         dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
@@ -298,7 +298,7 @@ static bool out_gather(struct dm_tcp_conn *conn)
 
     if (out->n_head > 0 || out->is_answer || out->op == NULL || len > GATHER_DATA_MAX ||
         out->ctrl_len + sizeof(out->head) + len > GATHER_MAX ||
-        !out_ctrl_room(out, (uint32_t)sizeof(out->head) + len))
+        !out_ctrl_reserve(out, (uint32_t)sizeof(out->head) + len))
         return false;
     DM_DMA_BEGIN();
     if (len > 0)
