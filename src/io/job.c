@@ -13,6 +13,7 @@
 #include "channel/channel.h"
 #include "mpi/core/core.h"
 #include "util/err.h"
+#include "util/glock.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -51,29 +52,49 @@ static struct dm_io_job *worker_take(struct dm_list *list)
     return job;
 }
 
+/* It is over, and has its result. */
+static void job_end(struct dm_io_job *job)
+{
+    worker.n_pending--;
+    dm_wait_jobs_add(-1);
+    job->over(job->arg);
+    if (worker.n_pending == 0)
+        dm_chan_hook_del(dm_world.chan, &worker.hook);
+}
+
 static int worker_hook(struct dm_chan_hook *hook)
 {
     struct dm_io_job *job;
     int n = 0;
 
+    (void)hook;
     while (atomic_load_explicit(&worker.n_done, memory_order_acquire) > 0) {
         pthread_mutex_lock(&worker.lock);
         job = worker_take(&worker.done);
         atomic_fetch_sub_explicit(&worker.n_done, 1, memory_order_relaxed);
         pthread_mutex_unlock(&worker.lock);
-        worker.n_pending--;
-        dm_wait_jobs_add(-1);
-        job->over(job->arg);
+        job_end(job);
         n++;
     }
-    if (worker.n_pending == 0)
-        dm_chan_hook_del(dm_world.chan, hook);
     return n;
+}
+
+/* Until it is over, or those who wait for it want to do the rest. True: it is over. */
+static bool worker_run(struct dm_io_job *job)
+{
+    int err;
+
+    while (!job->part(job->arg, &err))
+        if (atomic_load_explicit(&job->is_wanted, memory_order_relaxed))
+            return false;
+    dm_io_result_set(&job->result, err);
+    return true;
 }
 
 static void *worker_main(void *arg)
 {
     struct dm_io_job *job;
+    bool is_over;
 
     (void)arg;
     pthread_mutex_lock(&worker.lock);
@@ -82,11 +103,16 @@ static void *worker_main(void *arg)
             pthread_cond_wait(&worker.cond, &worker.lock);
         if (job == NULL)
             break;
+        atomic_store(&job->state, DM_JOB_RUNNING);
         pthread_mutex_unlock(&worker.lock);
-        dm_io_result_set(&job->result, job->run(job->arg));
+        is_over = worker_run(job);
         pthread_mutex_lock(&worker.lock);
-        dm_list_add_tail(&worker.done, &job->link);
-        atomic_fetch_add_explicit(&worker.n_done, 1, memory_order_release);
+        if (is_over) {
+            dm_list_add_tail(&worker.done, &job->link);
+            atomic_fetch_add_explicit(&worker.n_done, 1, memory_order_release);
+        }
+        /* It may be gone as soon as it has this state. */
+        atomic_store(&job->state, is_over ? DM_JOB_DONE : DM_JOB_OURS);
         pthread_mutex_unlock(&worker.lock);
         dm_wait_notify();
         pthread_mutex_lock(&worker.lock);
@@ -118,6 +144,8 @@ bool dm_io_job_start(struct dm_io_job *job)
 {
     if (!worker_start())
         return false;
+    atomic_init(&job->is_wanted, false);
+    atomic_init(&job->state, DM_JOB_TODO);
     worker.n_pending++;
     dm_wait_jobs_add(1);
     dm_chan_hook_add(dm_world.chan, &worker.hook);
@@ -125,6 +153,42 @@ bool dm_io_job_start(struct dm_io_job *job)
     dm_list_add_tail(&worker.todo, &job->link);
     pthread_cond_signal(&worker.cond);
     pthread_mutex_unlock(&worker.lock);
+    return true;
+}
+
+/* Is it for those who wait to do the next part? Else the thread hears of it. */
+static bool job_take(struct dm_io_job *job)
+{
+    bool is_ours;
+
+    if (atomic_load(&job->state) == DM_JOB_TODO) {
+        pthread_mutex_lock(&worker.lock);
+        if (atomic_load(&job->state) == DM_JOB_TODO) {
+            dm_list_del(&job->link);
+            atomic_store(&job->state, DM_JOB_OURS);
+        }
+        pthread_mutex_unlock(&worker.lock);
+    }
+    is_ours = atomic_load(&job->state) == DM_JOB_OURS;
+    if (!is_ours)
+        atomic_store_explicit(&job->is_wanted, true, memory_order_relaxed);
+    return is_ours;
+}
+
+bool dm_io_job_help(struct dm_io_job *job)
+{
+    int levels, err;
+    bool is_over;
+
+    if (!job_take(job))
+        return false;
+    levels = dm_glock_release_all();
+    is_over = job->part(job->arg, &err);
+    if (is_over)
+        dm_io_result_set(&job->result, err);
+    dm_glock_reacquire(levels);
+    if (is_over)
+        job_end(job);
     return true;
 }
 

@@ -1,9 +1,11 @@
 /*
- * Jobs: what a thread of the library does beside the program, one after the other.
+ * Jobs: what a thread of the library does beside the program, one after the other, in parts. Whoever waits
+ * for a job does what is left of it: that thread may have neither a processor nor the data near it.
  */
 #ifndef DM_IO_JOB_H
 #define DM_IO_JOB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "util/list.h"
@@ -21,16 +23,31 @@ void dm_io_result_set(struct dm_io_result *result, int err);
 /* The same as if it had happened now; returns it. */
 int dm_io_result_get(const struct dm_io_result *result);
 
+enum dm_io_job_state {
+    DM_JOB_TODO,
+    DM_JOB_RUNNING, /* in the thread */
+    DM_JOB_OURS,    /* of those who wait for it */
+    DM_JOB_DONE,
+};
+
 struct dm_io_job {
     struct dm_list link;
-    int (*run)(void *arg);   /* in the thread: without any lock */
-    void (*over)(void *arg); /* then, in the progress engine, with the result */
+    /* The next part of it, without any lock; true: it is over, with *err_p. */
+    bool (*part)(void *arg, int *err_p);
+    void (*over)(void *arg); /* then, inside the global lock, with the result */
     void *arg;
     struct dm_io_result result;
+    _Atomic bool is_wanted; /* the thread shall leave the rest to those who wait */
+    _Atomic enum dm_io_job_state state;
 };
 
 /* It must stay until it is over. False: there is no thread to do it. */
 bool dm_io_job_start(struct dm_io_job *job);
+/*
+ * The caller can do nothing until the job is over (inside the global lock): do a part of it here. False: not
+ * now, the thread is at it, or it is done and the progress engine sees that.
+ */
+bool dm_io_job_help(struct dm_io_job *job);
 /* All that were started are done, and the thread ends. */
 void dm_io_jobs_stop(void);
 

@@ -17,11 +17,12 @@
 #include "util/copy.h"
 #include "util/err.h"
 
-#define STAGE_LEN  ((size_t)256 << 10) /* the buffer that scattered memory goes through */
-#define PIECE_LONG ((size_t)4 << 10)   /* mean piece of memory that is worth an iovec */
-#define RANGE_LONG ((size_t)16 << 10)  /* a range of the file that is worth a system call */
-#define N_RANGES   256
-#define PART_LOCAL ((uint64_t)512 << 10) /* read of a local file at a time: stays in the cache */
+#define STAGE_LEN   ((size_t)256 << 10) /* the buffer that scattered memory goes through */
+#define PIECE_LONG  ((size_t)4 << 10)   /* mean piece of memory that is worth an iovec */
+#define RANGE_LONG  ((size_t)16 << 10)  /* a range of the file that is worth a system call */
+#define N_RANGES    256
+#define PART_LOCAL  ((uint64_t)512 << 10) /* of a local file at a time: stays in the cache */
+#define PART_REMOTE ((uint64_t)8 << 20)   /* of another one: several messages to a server */
 
 /* Of the processor: for a byte of a hole that is read, and for a range that is read by itself. */
 #define HOLE_PS       120
@@ -448,23 +449,53 @@ struct dm_move_cost dm_move_cost(const struct dm_move *m)
 
 /* ---- moves ---- */
 
-int dm_move_run(struct dm_move *m)
+/* All of it, from m->done on. */
+static int move_from(struct dm_move *m)
 {
+    uint64_t left = m->len - m->done, covered, done;
     struct iovec range;
-    uint64_t covered;
     int n, err;
 
-    m->done = 0;
-    if (m->len == 0)
-        return DM_OK;
-    covered = dm_view_ranges(m->view, m->pos, m->len, &range, 1, &n);
-    if (covered == m->len) {
-        err = move_range(m, 0, (uintptr_t)range.iov_base, m->len, &m->done);
-        m->n_way[DM_WAY_CONTIG] += m->done;
+    covered = dm_view_ranges(m->view, m->pos + m->done, left, &range, 1, &n);
+    if (covered == left) {
+        err = move_range(m, m->done, (uintptr_t)range.iov_base, left, &done);
+        m->done += done;
+        m->n_way[DM_WAY_CONTIG] += done;
         return err;
     }
     /* Where bytes are seen twice, positions and offsets do not ascend together. */
     if (m->view->has_overlaps)
-        return move_exact(m, m->len, &covered);
+        return move_exact(m, left, &covered);
     return m->is_write ? move_write(m) : move_read(m);
+}
+
+int dm_move_run(struct dm_move *m)
+{
+    m->done = 0;
+    return m->len > 0 ? move_from(m) : DM_OK;
+}
+
+/* Does it begin somewhere else than at its first byte? Then it has no parts. */
+static bool move_is_turned(const struct dm_move *m)
+{
+    struct iovec range;
+    int n;
+
+    return m->is_write && m->first > 0 && m->first < m->len && m->done == 0 &&
+           dm_view_ranges(m->view, m->pos, m->len, &range, 1, &n) < m->len;
+}
+
+bool dm_move_part(struct dm_move *m, int *err_p)
+{
+    uint64_t len = m->len, part = m->disk->is_local ? PART_LOCAL : PART_REMOTE;
+
+    *err_p = DM_OK;
+    if (m->done == len)
+        return true;
+    if (len - m->done > part && !move_is_turned(m))
+        m->len = m->done + part;
+    part = m->len;
+    *err_p = move_from(m);
+    m->len = len;
+    return *err_p != DM_OK || m->done < part || m->done == len;
 }

@@ -48,6 +48,11 @@ struct dm_move_cost {
 
 /* DM_ERR_IO, DM_ERR_NO_SPACE, ...; DM_ENOMEM. m->done is right in any case. */
 int dm_move_run(struct dm_move *m);
+/*
+ * A part of it, from m->done on, which is 0 at first; a few hundred microseconds of a local file. True:
+ * it is over, with *err_p. What is left may be done by another thread.
+ */
+bool dm_move_part(struct dm_move *m, int *err_p);
 /* Before it has begun. */
 struct dm_move_cost dm_move_cost(const struct dm_move *m);
 

@@ -29,10 +29,19 @@ static int io_req_cancel(struct dm_req *req)
     return DM_OK;
 }
 
+/* What a thread does, or no thread: those of an exchange have no job. */
+static bool io_req_help(struct dm_req *req)
+{
+    struct dm_io_req *r = (struct dm_io_req *)req;
+
+    return r->has_job && dm_io_job_help(&r->job);
+}
+
 static const struct dm_req_ops io_req_ops = {
     .free = io_req_free,
     .cancel = io_req_cancel,
     .finish = io_req_finish,
+    .help = io_req_help,
 };
 
 int dm_io_req_new(struct dm_file *f, const struct dm_move *m, struct dm_io_req **r_p)
@@ -87,9 +96,9 @@ void dm_io_req_complete(struct dm_io_req *r)
     dm_req_unref(&r->req);
 }
 
-static int io_req_move(void *arg)
+static bool io_req_part(void *arg, int *err_p)
 {
-    return dm_move_run(&((struct dm_io_req *)arg)->move);
+    return dm_move_part(&((struct dm_io_req *)arg)->move, err_p);
 }
 
 /* Alone, and not in atomic mode. */
@@ -119,8 +128,9 @@ void dm_io_req_run(struct dm_io_req *r)
         return;
     }
 
-    r->job = (struct dm_io_job){.run = io_req_move, .over = io_req_over, .arg = r};
-    if (!converts && dm_io_job_start(&r->job))
+    r->job = (struct dm_io_job){.part = io_req_part, .over = io_req_over, .arg = r};
+    r->has_job = !converts && dm_io_job_start(&r->job);
+    if (r->has_job)
         return;
     dm_io_result_set(&r->result,
                      converts ? dm_convert_run(&r->move, dm_move_run) : dm_move_run(&r->move));

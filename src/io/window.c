@@ -284,6 +284,12 @@ static int window_access(void *arg)
     return err;
 }
 
+static bool window_part(void *arg, int *err_p)
+{
+    *err_p = window_access(arg);
+    return true;
+}
+
 static void window_job_over(void *arg)
 {
     ((struct dm_window *)arg)->job_req.n_pending = 0;
@@ -295,7 +301,7 @@ static bool window_begin(struct dm_rounds *r, struct dm_window *w)
     bool by_thread = !r->blocks || (r->plan->n_windows > 1 && r->plan->window >= PIPE_LEAST);
     int levels, err;
 
-    w->job = (struct dm_io_job){.run = window_access, .over = window_job_over, .arg = w};
+    w->job = (struct dm_io_job){.part = window_part, .over = window_job_over, .arg = w};
     w->is_busy = true;
     w->got = 0;
     w->written = 0;

@@ -13,7 +13,7 @@ struct dm_copies {
     void (*end)(
         struct dm_copies *copies); /* it is complete: give back what was changed; may come again */
     void (*drop)(struct dm_copies *copies); /* nobody needs them any more */
-    uintptr_t space[6];                     /* for who has the request */
+    uintptr_t space[7];                     /* for who has the request */
 };
 
 #endif

@@ -53,6 +53,11 @@ struct dm_req_ops {
     int (*start)(struct dm_req *req);
     /* Called by wait/test just before completion is reported (generalized: query). May be NULL. */
     int (*finish)(struct dm_req *req, MPI_Status *status);
+    /*
+     * Of DM_REQ_IO, by who waits for this one alone: do a part of what a thread of the library would do.
+     * False: there is none to do now.
+     */
+    bool (*help)(struct dm_req *req);
 };
 
 /*

@@ -70,13 +70,17 @@ void dm_p2p_status_empty(MPI_Status *status)
     status->MPI_ERROR = keep;
 }
 
-/* A thread of the library moves its data. */
+/* A thread of the library moves its data, or this one does; others may need us meanwhile. */
 static void wait_for_job(struct dm_req *req)
 {
     uint32_t n_idle = 0;
 
-    while (!dm_req_is_done(req))
-        dm_wait_job_pass(dm_world.chan, &n_idle);
+    while (!dm_req_is_done(req)) {
+        if (req->ops->help(req))
+            (void)dm_chan_progress(dm_world.chan);
+        else
+            dm_wait_job_pass(dm_world.chan, &n_idle);
+    }
 }
 
 static inline void wait_one(struct dm_req *req)
