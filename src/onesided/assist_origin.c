@@ -33,7 +33,7 @@ bool dm_rma_assist_may(const struct dm_win *win, int target)
 {
     const struct dm_win_peer *peer = &win->peers[target];
 
-    return peer->lrank >= 0 && peer->map == NULL && target != win->comm->rank &&
+    return dm_rma_lrank(win, target) >= 0 && peer->map == NULL && target != win->comm->rank &&
            dm_cfg()->rma == DM_RMA_AUTO;
 }
 
@@ -68,7 +68,7 @@ static struct dm_rma_assist_slot *slot_at(const struct dm_win *win, int target, 
 {
     const struct dm_rma_node *node = win->node;
 
-    return dm_rma_assist_slot_at(node, node->me, win->peers[target].lrank, n);
+    return dm_rma_assist_slot_at(node, node->me, dm_rma_lrank(win, target), n);
 }
 
 /* Note if nothing is under way any more. */
@@ -90,7 +90,7 @@ static void slot_post(struct dm_win *win, int target)
     peer->assist.n_bytes = 0;
     peer->assist.n_posted++;
     dm_atomic_store(&e->state, DM_ASSIST_POSTED);
-    dm_rma_doorbell_ring(win, peer->lrank);
+    dm_rma_doorbell_ring(win, dm_rma_lrank(win, target));
 }
 
 static void assist_add(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,

@@ -221,7 +221,7 @@ static int guard_wait(const struct dm_win *win, const uint32_t *at, uint32_t val
 
 int dm_rma_excl_lock(const struct dm_win *win, int rank)
 {
-    int lrank = win->peers[rank].lrank;
+    int lrank = dm_rma_lrank(win, rank);
     uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t nobody = 0;
     int err = DM_OK;
@@ -241,7 +241,7 @@ int dm_rma_excl_lock(const struct dm_win *win, int rank)
 
 void dm_rma_excl_unlock(const struct dm_win *win, int rank)
 {
-    excl_lock_release(win, win->peers[rank].lrank);
+    excl_lock_release(win, dm_rma_lrank(win, rank));
 }
 
 /* Elements without holes: nothing is staged. */
@@ -375,8 +375,8 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
     if (win->node->is_inside)
         return combine_inside(win, op, dst, n, type, src, old);
     if (n >= BULK_MIN && n / BULK_LRANK >= (size_t)win->node->n)
-        return combine_bulk(win, win->peers[target].lrank, op, dst, n, type, src, old);
-    combine_enter(win, win->peers[target].lrank);
+        return combine_bulk(win, dm_rma_lrank(win, target), op, dst, n, type, src, old);
+    combine_enter(win, dm_rma_lrank(win, target));
     err = combine_elements(op, dst, n, type, src, old, true);
     combine_leave(win);
     return err;
@@ -425,7 +425,7 @@ void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, con
 
     if (!is_guarded && is_raced(win, basic, dst)) {
         if (must_enter)
-            combine_enter(win, win->peers[target].lrank);
+            combine_enter(win, dm_rma_lrank(win, target));
         swap_raced(dst, (size_t)dm_type_get(basic)->size, src, compare, old);
         if (must_enter)
             combine_leave(win);

@@ -14,7 +14,7 @@
 #define FLAGS_MAX 4  /* processes that read each other's counters */
 #define SPREADS   64 /* fences to a check of the cores */
 
-/* Wake all who sleep; they will find what they wait for. */
+/* Few processes: wake all who sleep; they will find what they wait for. */
 static void fence_wake_all(struct dm_win *win)
 {
     dm_atomic_fence();
@@ -22,6 +22,24 @@ static void fence_wake_all(struct dm_win *win)
         if (i != win->node->me)
             dm_rma_wake(win, win->node->ranks[i], false);
     }
+}
+
+/*
+ * Everybody who sees the end of a fence wakes its neighbours in a binomial tree, if they sleep; as in the
+ * collectives (mpi/coll/shm/wait.c), whose connections these are.
+ */
+static void fence_wake_tree(struct dm_win *win)
+{
+    const struct dm_rma_node *node = win->node;
+    int step = 1;
+
+    dm_atomic_fence();
+    for (; step < node->n && (node->me & step) == 0; step *= 2) {
+        if (node->me + step < node->n)
+            dm_rma_wake(win, node->ranks[node->me + step], false);
+    }
+    if (node->me != 0)
+        dm_rma_wake(win, node->ranks[node->me - step], false);
 }
 
 static int barrier_flags(struct dm_win *win)
@@ -113,17 +131,20 @@ static int barrier_count(struct dm_win *win)
         dm_atomic_fence();
         dm_rma_wake(win, node->ranks[0], false);
     }
-    if (node->n_leaders == 1 ? !is_last : node->me != 0)
-        return dm_rma_wait_word(win, &ctl->n_fences, win->epoch.n_fences, true);
+    if (node->n_leaders == 1 ? !is_last : node->me != 0) {
+        err = dm_rma_wait_word(win, &ctl->n_fences, win->epoch.n_fences, true);
+        fence_wake_tree(win);
+        return err;
+    }
     err = dm_rma_wait_word(win, &ctl->n_arrived, all, true);
     if (err == DM_OK)
         err = fence_barrier(win);
     dm_atomic_store(&ctl->n_fences, win->epoch.n_fences);
-    fence_wake_all(win);
+    fence_wake_tree(win);
     return err;
 }
 
-static int barrier(struct dm_win *win)
+int dm_rma_barrier(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
 
@@ -153,7 +174,7 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
     if (err == DM_EPEER)
         return err;
     /* also after a failed transfer: the others wait for this process */
-    barrier_err = barrier(win);
+    barrier_err = dm_rma_barrier(win);
     if (barrier_err == DM_OK && is_pair(win))
         err = dm_rma_flush_all(win);
     if (barrier_err != DM_OK)

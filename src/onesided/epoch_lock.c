@@ -49,7 +49,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     /* hosts have a block each, or none has: then the lock is not a word */
     if (dm_unlikely(win->fetch_locks != NULL))
         err = dm_rma_atomic_lock(win, rank, mode);
-    else if (dm_likely(peer->lrank >= 0))
+    else if (dm_likely(dm_rma_lrank(win, rank) >= 0))
         err = dm_rma_word_lock(win, rank, mode);
     else
         err = request_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
@@ -128,7 +128,7 @@ static int release_lock(struct dm_win *win, int rank)
     lock_forget(win, rank);
     if (dm_unlikely(win->fetch_locks != NULL))
         return dm_rma_atomic_unlock(win, rank, peer->lock.mode);
-    if (peer->lrank < 0)
+    if (dm_rma_lrank(win, rank) < 0)
         return dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK,
                            win->node != NULL ? peer->lock.mode | DM_RMA_BY_WORD : 0);
     dm_rma_word_unlock(win, rank, peer->lock.mode);

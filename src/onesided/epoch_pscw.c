@@ -27,8 +27,8 @@ static int await_post(struct dm_win *win, int rank)
     struct dm_rma_node *node = win->node;
 
     if (dm_rma_is_local(win, rank))
-        return dm_rma_wait_word(win, &node->posts[node->me * node->n + peer->lrank],
-                                ++node->posts_seen[peer->lrank], true);
+        return dm_rma_wait_word(win, &node->posts[node->me * node->n + dm_rma_lrank(win, rank)],
+                                ++node->posts_seen[dm_rma_lrank(win, rank)], true);
     while (*(volatile uint32_t *)&peer->n_posts == 0) {
         int err;
 
@@ -79,7 +79,7 @@ static int notify_complete(struct dm_win *win, int rank)
         return dm_rma_note(win, rank, DM_PKT_RMA_COMPLETE, 0);
     }
     dm_rma_state.counts.n_syncs_word++;
-    dm_atomic_add(&dm_rma_slot(win, win->peers[rank].lrank)->n_completes, 1);
+    dm_atomic_add(&dm_rma_slot(win, dm_rma_lrank(win, rank))->n_completes, 1);
     dm_atomic_fence();
     dm_rma_wake(win, rank, false);
     return DM_OK;
@@ -127,7 +127,7 @@ static int notify_post(struct dm_win *win, int rank)
         return dm_rma_note(win, rank, DM_PKT_RMA_POST, 0);
     }
     dm_rma_state.counts.n_syncs_word++;
-    posts = &node->posts[win->peers[rank].lrank * node->n + node->me];
+    posts = &node->posts[dm_rma_lrank(win, rank) * node->n + node->me];
     dm_atomic_store(posts, *posts + 1);
     dm_atomic_fence();
     dm_rma_wake(win, rank, false);

@@ -42,4 +42,7 @@ int dm_rma_flush_local(struct dm_win *win, int rank);
 /* Is the target in a passive target epoch of this process (rank < 0: is any)? */
 bool dm_rma_is_passive(const struct dm_win *win, int rank);
 
+/* All processes of the window have come here; what they have sent may still be under way. DM_EPEER. */
+int dm_rma_barrier(struct dm_win *win);
+
 #endif

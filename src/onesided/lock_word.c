@@ -102,7 +102,7 @@ static void visit_end(struct dm_win *win, int lrank)
 
 int dm_rma_word_lock(struct dm_win *win, int rank, int mode)
 {
-    int lrank = win->peers[rank].lrank;
+    int lrank = dm_rma_lrank(win, rank);
     struct dm_rma_ticket_lock *turns = &dm_rma_slot(win, lrank)->turns;
     uint32_t ticket;
     int err = DM_OK;
@@ -127,7 +127,7 @@ int dm_rma_word_lock(struct dm_win *win, int rank, int mode)
 
 void dm_rma_word_unlock(struct dm_win *win, int rank, int mode)
 {
-    int lrank = win->peers[rank].lrank;
+    int lrank = dm_rma_lrank(win, rank);
     struct dm_rma_ticket_lock *turns = &dm_rma_slot(win, lrank)->turns;
     uint32_t turn;
 

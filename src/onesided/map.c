@@ -26,6 +26,8 @@ void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *own)
     int fd;
 
     own->fd = -1;
+    if (win->map != NULL && win->base != NULL)
+        own->file_offset = (uint64_t)((char *)win->base - (char *)win->map);
     if (dm_cfg()->rma == DM_RMA_EMULATED)
         return;
     if (win->mr == NULL || !dm_adapt_mem_file(adapt, win->mr, &fd, &start, &len) ||
@@ -145,6 +147,8 @@ void dm_rma_map_part(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
 
     peer->is_tried = true;
+    if (win->map != NULL)
+        peer->map = (char *)win->map + part->file_offset;
     if (peer->map != NULL || part->fd < 0 || !dm_node_is_local(dm_rma_proc(win, target)))
         return;
     if (view_get(part, &peer->view) != DM_OK) {

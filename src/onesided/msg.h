@@ -6,6 +6,7 @@
 
 #include "onesided/peer.h"
 #include "onesided/pkt.h"
+#include "onesided/shared.h"
 #include "util/cfg.h"
 
 /* A packet with its payload on its way. */
@@ -34,7 +35,7 @@ int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *a
  */
 static inline bool dm_rma_prefers_packets(const struct dm_win *win, int target)
 {
-    return win->peers[target].lrank < 0 && dm_cfg()->rma == DM_RMA_AUTO &&
+    return dm_rma_lrank(win, target) < 0 && dm_cfg()->rma == DM_RMA_AUTO &&
            dm_chan_is_software(dm_world.chan, dm_rma_proc(win, target));
 }
 /*

@@ -44,7 +44,7 @@ struct dm_win_peer {
     bool is_started; /* in the group of MPI_Win_start */
     bool is_unacked; /* packets that change its memory were sent since the last acknowledgement */
     bool is_tried;   /* mapping its part was tried */
-    int lrank;       /* on this host, -1: none */
+    int place;       /* on this host: dm_rma_lrank; 0: not looked up yet */
     int n_transfers; /* transfers and queued packets to it that are not complete here */
     int n_answers;   /* awaited from it: grant, acknowledgement */
     struct dm_win_assists assist;

@@ -64,11 +64,17 @@ static size_t ctl_regions_len(const struct dm_win *win, const struct dm_rma_node
                : 0;
 }
 
+/* A table of all parts, where this host has all. */
+static size_t ctl_parts_len(const struct dm_win *win, const struct dm_rma_node *node)
+{
+    return node->n_leaders == 1 ? (size_t)win->comm->size * sizeof(struct dm_win_part) : 0;
+}
+
 static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
     return sizeof(struct dm_rma_shared) + (size_t)node->n * sizeof(struct dm_rma_rank_slot) +
            ctl_posts_len(node) + ctl_waiters_len(node) + ctl_splits_len(node) +
-           ctl_assists_len(node) + ctl_regions_len(win, node);
+           ctl_assists_len(node) + ctl_regions_len(win, node) + ctl_parts_len(win, node);
 }
 
 static void shared_node_free(struct dm_rma_node *node)
@@ -103,7 +109,7 @@ static bool shared_find_lranks(const struct dm_win *win, struct dm_rma_node *nod
 }
 
 /* The arrays behind the lranks. */
-static void shared_layout(struct dm_rma_node *node)
+static void shared_layout(const struct dm_win *win, struct dm_rma_node *node)
 {
     char *at = (char *)&node->ctl->lranks[node->n];
 
@@ -113,6 +119,9 @@ static void shared_layout(struct dm_rma_node *node)
         (struct dm_rma_split *)(void *)(at + ctl_posts_len(node) + ctl_waiters_len(node));
     node->assists = (char *)&node->splits[node->n];
     node->regions = (struct dm_rma_region *)(void *)(node->assists + ctl_assists_len(node));
+    if (ctl_parts_len(win, node) > 0)
+        node->parts =
+            (struct dm_win_part *)(void *)((char *)node->regions + ctl_regions_len(win, node));
 }
 
 void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
@@ -152,43 +161,86 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     own->pid = file.pid;
 }
 
-/* Map what the host's first process has made. */
-static void shared_map(struct dm_win *win)
+/* Map what the host's first process has made, by its part. */
+static void shared_map(struct dm_win *win, const struct dm_win_part *first)
 {
     struct dm_rma_node *node = win->node;
-    const struct dm_win_part *part = &win->parts[node->ranks[0]];
     struct dm_node_file file = {.len = ctl_len(win, node),
-                                .dev = part->ctl_dev,
-                                .ino = part->ctl_ino,
-                                .pid = part->pid,
-                                .fd = part->ctl_fd};
+                                .dev = first->ctl_dev,
+                                .ino = first->ctl_ino,
+                                .pid = first->pid,
+                                .fd = first->ctl_fd};
 
-    if (node->me != 0 && part->ctl_fd >= 0 &&
+    if (node->me != 0 && file.fd >= 0 &&
         dm_node_segment_map(&node->segment, &file, file.len) != DM_OK)
         DM_TRACE(RMA, "no control block: %s", dm_err_detail());
     node->ctl = node->segment.at;
-    if (node->ctl == NULL)
-        return;
-    shared_layout(node);
-    for (int i = 0; i < node->n; i++)
-        win->peers[node->ranks[i]].lrank = i;
+    if (node->ctl != NULL)
+        shared_layout(win, node);
 }
 
-int dm_rma_shared_start(struct dm_win *win)
+/* Do all say yes? */
+static int shared_agree(struct dm_comm *comm, int yes, int *all_p)
 {
-    int has_it, all_have_it = 0;
-    int err;
+    *all_p = 0;
+    return dm_allreduce(&yes, all_p, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), comm);
+}
 
+int dm_rma_shared_exchange(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own,
+                           bool *done_p)
+{
+    struct dm_win_part first = *own;
+    int has_it, all_have_it;
+    int err = dm_bcast(&first, sizeof(first), dm_type_get(MPI_BYTE), 0, comm);
+
+    if (err != DM_OK)
+        return err;
     if (win->node != NULL)
-        shared_map(win);
+        shared_map(win, &first);
+    has_it = win->node != NULL && win->node->ctl != NULL;
+    if (has_it)
+        win->node->parts[win->comm->rank] = *own;
+    err = shared_agree(comm, has_it, &all_have_it);
+    *done_p = err == DM_OK && all_have_it;
+    if (*done_p)
+        win->parts = win->node->parts;
+    return err;
+}
+
+int dm_rma_find_place(const struct dm_win *win, int rank)
+{
+    const struct dm_rma_node *node = win->node;
+    int low = 0, high = node != NULL && node->ctl != NULL ? node->n : 0;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (node->ranks[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (node == NULL || node->ctl == NULL)
+        return 1;
+    win->peers[rank].place = low < node->n && node->ranks[low] == rank ? low + 2 : 1;
+    return win->peers[rank].place;
+}
+
+int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm)
+{
+    int has_it, all_have_it, err;
+
+    if (win->node != NULL && win->node->ctl == NULL)
+        shared_map(win, &win->parts[win->node->ranks[0]]);
     /* whoever learns the result first may use its words at once: the own ones are ready */
     has_it = win->node != NULL && win->node->ctl != NULL;
-    err =
-        dm_allreduce(&has_it, &all_have_it, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), win->comm);
+    err = shared_agree(comm, has_it, &all_have_it);
     if (win->node == NULL)
         return err;
     if (err != DM_OK || !all_have_it) {
         dm_rma_shared_free(win);
+        for (int i = 0; i < win->comm->size; i++)
+            win->peers[i].place = 0;
     } else {
         dm_node_segment_close_file(&win->node->segment);
         dm_rma_assist_start(win);
@@ -201,10 +253,10 @@ void dm_rma_shared_free(struct dm_win *win)
     if (win->node == NULL)
         return;
     dm_rma_assist_stop(win);
+    if (win->parts == win->node->parts)
+        win->parts = NULL;
     shared_node_free(win->node);
     win->node = NULL;
-    for (int i = 0; i < win->comm->size; i++)
-        win->peers[i].lrank = -1;
 }
 
 /* ---- waiting ---- */
@@ -257,7 +309,7 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
 
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure)
 {
-    if (is_sure || *(volatile uint32_t *)&dm_rma_slot(win, win->peers[rank].lrank)->asleep != 0) {
+    if (is_sure || *(volatile uint32_t *)&dm_rma_slot(win, dm_rma_lrank(win, rank))->asleep != 0) {
         dm_rma_state.counts.n_wakes++;
         dm_rma_note(win, rank, DM_PKT_RMA_WAKE, 0);
     }

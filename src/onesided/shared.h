@@ -59,6 +59,7 @@ struct dm_rma_node {
     bool is_splitting;                    /* this process' own is in use */
     bool is_inside;                       /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions;        /* DM_RMA_REGIONS for each lrank, of a dynamic window */
+    struct dm_win_part *parts;            /* by rank; NULL: not all are on this host */
     struct dm_chan_hook hook;             /* executes assists and split copies for this process */
     struct dm_win *win;
     uint32_t completes_seen;
@@ -77,16 +78,31 @@ static inline struct dm_rma_rank_slot *dm_rma_my_slot(const struct dm_win *win)
 {
     return dm_rma_slot(win, win->node->me);
 }
-/* Has rank a lrank in this process' block? */
+/* Look up where a rank is, for dm_rma_lrank: lrank + 2, 1 if it has none in this process' block. */
+int dm_rma_find_place(const struct dm_win *win, int rank);
+/* The lrank of a rank in this process' block; -1: it has none, or there is no block. */
+static inline int dm_rma_lrank(const struct dm_win *win, int rank)
+{
+    int place = win->peers[rank].place;
+
+    return (dm_likely(place != 0) ? place : dm_rma_find_place(win, rank)) - 2;
+}
 static inline bool dm_rma_is_local(const struct dm_win *win, int rank)
 {
-    return win->node != NULL && win->peers[rank].lrank >= 0;
+    return dm_rma_lrank(win, rank) >= 0;
 }
 
 /* Make the block if this process has to; before the exchange of parts, of which own is one. */
 void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own);
-/* All parts are known: map it. Collective; without memory, or when anybody cannot, none has it. */
-int dm_rma_shared_start(struct dm_win *win);
+/*
+ * Exchange the parts through the block of a window whose processes are all on one host: there is one
+ * table of them then, and none in each process. Collective over comm, as the next. *done_p false: nobody has
+ * it so.
+ */
+int dm_rma_shared_exchange(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own,
+                           bool *done_p);
+/* All parts are known: map it. Without memory, or when anybody cannot, none has it. */
+int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm);
 void dm_rma_shared_free(struct dm_win *win);
 
 /*

@@ -98,10 +98,10 @@ static int split_move(const struct dm_rma_call *call, char *local, uint64_t remo
     int err, wait_err;
 
     win->node->is_splitting = true;
-    split->target = (uint32_t)peer->lrank;
+    split->target = (uint32_t)dm_rma_lrank(win, call->target);
     dm_split_open(&split->split, number, PIECES);
     dm_split_claim_front(&split->split, number);
-    dm_rma_doorbell_ring(win, peer->lrank);
+    dm_rma_doorbell_ring(win, dm_rma_lrank(win, call->target));
     err = dm_rma_move_rdma(call, local, remote, rkey, first, is_put);
     if (dm_split_claim_front(&split->split, number) >= 0) {
         win->node->is_splitting = false;

@@ -44,7 +44,7 @@ static bool update_may_assist(const struct dm_rma_update *u)
 {
     const struct dm_type *type = dm_type_get(u->acc.basic);
 
-    return u->call->win->peers[u->call->target].lrank >= 0 && type->size == type->extent;
+    return dm_rma_lrank(u->call->win, u->call->target) >= 0 && type->size == type->extent;
 }
 
 static int update_assist(const struct dm_rma_update *u)

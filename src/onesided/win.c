@@ -3,13 +3,14 @@
  *
  * Every rank learns every part (address, size, key) at creation, so that a transfer
  * needs nothing but the origin. The window's own duplicate of the communicator keeps
- * its traffic apart.
+ * its traffic apart; what is collective here goes over the program's, which has what collectives need.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "mpi/node/node.h"
 #include "onesided/call.h"
 #include "onesided/flush.h"
 #include "onesided/get_modify_put.h"
@@ -24,6 +25,12 @@
 #include "onesided/update_atomic.h"
 #include "onesided/xfer.h"
 #include "util/cfg.h"
+#include "util/sparse.h"
+
+static size_t win_peers_len(const struct dm_comm *comm)
+{
+    return (size_t)comm->size * sizeof(struct dm_win_peer);
+}
 
 /* Release what a window holds locally; any member may still be missing. */
 static void win_release(struct dm_win *win)
@@ -48,10 +55,11 @@ static void win_release(struct dm_win *win)
     if (win->group != NULL)
         dm_group_unref(win->group);
     dm_info_unref(win->info);
+    free(win->parts);
+    if (win->peers != NULL)
+        dm_sparse_free(win->peers, win_peers_len(win->comm));
     if (win->comm != NULL)
         dm_comm_free(win->comm);
-    free(win->parts);
-    free(win->peers);
     free(win);
 }
 
@@ -81,14 +89,11 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     if (err != DM_OK)
         goto err_release;
     err = DM_ENOMEM;
-    win->parts = calloc((size_t)comm->size, sizeof(*win->parts));
-    win->peers = calloc((size_t)comm->size, sizeof(*win->peers));
-    if (win->parts == NULL || win->peers == NULL) {
+    win->peers = dm_sparse_new(win_peers_len(comm));
+    if (win->peers == NULL) {
         DM_FAIL(err, "window over %d processes", comm->size);
         goto err_release;
     }
-    for (int i = 0; i < comm->size; i++)
-        win->peers[i].lrank = -1;
     win->epoch.last_locked = -1;
     win->group = comm->group;
     dm_group_ref(win->group);
@@ -116,10 +121,28 @@ static int check_parts(const struct dm_win *win, int made_err)
     return made_err;
 }
 
-/* Publish this rank's part, if it could be made, and learn the others'. */
-static int exchange_parts(struct dm_win *win, int made_err)
+/* All processes on one host have one table of parts if they can; others have one each. */
+static int learn_parts(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
+    bool is_done = false;
+    int err = DM_OK;
+
+    if (win->comm->size > 1 && dm_node_is_one(win->comm->group))
+        err = dm_rma_shared_exchange(win, comm, own, &is_done);
+    if (err != DM_OK || is_done)
+        return err;
+    win->parts = calloc((size_t)win->comm->size, sizeof(*win->parts));
+    if (win->parts == NULL)
+        err = DM_FAIL(DM_ENOMEM, "a window over %d processes", win->comm->size);
+    return err != DM_OK
+               ? err
+               : dm_allgather(own, sizeof(*own), byte, win->parts, sizeof(*own), byte, comm);
+}
+
+/* Publish this rank's part, if it could be made, and learn the others'. */
+static int exchange_parts(struct dm_win *win, struct dm_comm *comm, int made_err)
+{
     struct dm_win_part own = {
         .base = (uint64_t)(uintptr_t)win->base,
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
@@ -140,7 +163,7 @@ static int exchange_parts(struct dm_win *win, int made_err)
         dm_adapt_rkey(win->mr, &own.rkey);
     /* who has all parts may begin, by mapping this part or by packets */
     win->is_mapped = true;
-    err = dm_allgather(&own, sizeof(own), byte, win->parts, sizeof(own), byte, win->comm);
+    err = learn_parts(win, comm, &own);
     if (err == DM_OK)
         err = check_parts(win, made_err);
     if (err == DM_OK) {
@@ -148,14 +171,15 @@ static int exchange_parts(struct dm_win *win, int made_err)
         dm_rma_words_start(win);
     }
     if (err == DM_OK)
-        err = dm_rma_shared_start(win);
+        err = dm_rma_shared_start(win, comm);
     win->is_mapped = is_mapped;
     return err;
 }
 
-static int finish_create(struct dm_win *win, int made_err, struct dm_win **win_p)
+static int finish_create(struct dm_win *win, struct dm_comm *comm, int made_err,
+                         struct dm_win **win_p)
 {
-    int err = exchange_parts(win, made_err);
+    int err = exchange_parts(win, comm, made_err);
 
     if (err != DM_OK) {
         win_release(win);
@@ -184,7 +208,7 @@ int dm_win_create(void *base, size_t size, int disp_unit, struct dm_info *info,
         /* out of registrations: packets serve this part */
         err = err == DM_EAGAIN ? DM_OK : err;
     }
-    return finish_create(win, err, win_p);
+    return finish_create(win, comm, err, win_p);
 }
 
 int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
@@ -198,7 +222,7 @@ int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_
     win->size = (MPI_Aint)size;
     if (size > 0)
         err = dm_adapt_mem_alloc(dm_chan_adapt(dm_world.chan), size, &win->base, &win->mr);
-    err = finish_create(win, err, win_p);
+    err = finish_create(win, comm, err, win_p);
     if (err == DM_OK)
         *(void **)baseptr = win->base;
     return err;
@@ -213,13 +237,13 @@ int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, str
     if (err != DM_OK)
         return err;
     win->size = (MPI_Aint)size;
-    err = dm_rma_share(win);
+    err = dm_rma_share(win, comm);
     if (err != DM_OK) {
         win_release(win);
         return err;
     }
     *(void **)baseptr = win->base;
-    return finish_create(win, DM_OK, win_p);
+    return finish_create(win, comm, DM_OK, win_p);
 }
 
 int dm_win_create_dynamic(struct dm_info *info, struct dm_comm *comm, struct dm_win **win_p)
@@ -227,7 +251,7 @@ int dm_win_create_dynamic(struct dm_info *info, struct dm_comm *comm, struct dm_
     struct dm_win *win;
     int err = win_new(comm, 1, MPI_WIN_FLAVOR_DYNAMIC, info, &win);
 
-    return err != DM_OK ? err : finish_create(win, DM_OK, win_p);
+    return err != DM_OK ? err : finish_create(win, comm, DM_OK, win_p);
 }
 
 int dm_win_free(struct dm_win *win)
@@ -252,7 +276,7 @@ int dm_win_free(struct dm_win *win)
     if (err == DM_EPEER)
         return err;
     /* nobody may still send here when the handle becomes invalid */
-    err = dm_barrier(win->comm);
+    err = dm_rma_barrier(win);
     /* nobody acknowledges an unlock: it was sent before that, but may take another way */
     if (err == DM_OK)
         err = dm_rma_wait(win, -1, &win->target.n_lock_holders);

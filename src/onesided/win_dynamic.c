@@ -89,7 +89,7 @@ bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint
 
     if (!dm_rma_is_local(win, target))
         return false;
-    all = &win->node->regions[(size_t)win->peers[target].lrank * DM_RMA_REGIONS];
+    all = &win->node->regions[(size_t)dm_rma_lrank(win, target) * DM_RMA_REGIONS];
     for (int i = 0; i < DM_RMA_REGIONS; i++) {
         struct dm_rma_region r;
 

@@ -32,15 +32,16 @@ static int check_hosts(const struct dm_comm *comm)
                    rank, dm_world.host_of(dm_world.host_arg, dm_comm_proc(comm, rank)));
 }
 
-/* Bytes before each part (in parts[].base), and in all; UINT64_MAX: more than there can be. */
-static uint64_t win_shared_lay_out(struct dm_win *win, const struct wish *wishes)
+/* Bytes before this rank's part, and in all; UINT64_MAX: more than there can be. */
+static uint64_t win_shared_lay_out(const struct dm_win *win, const struct wish *wishes,
+                                   uint64_t *before_p)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t at = 0;
 
     for (int i = 0; i < win->comm->size; i++) {
-        win->parts[i].base = at;
-        win->parts[i].size = wishes[i].size;
+        if (i == win->comm->rank)
+            *before_p = at;
         at += wishes[i].size;
         if (wishes[0].is_noncontig)
             at = (at + page - 1) / page * page;
@@ -52,7 +53,7 @@ static uint64_t win_shared_lay_out(struct dm_win *win, const struct wish *wishes
 }
 
 /* The file exists and everybody has it mapped, or nobody has. */
-static int win_shared_share(struct dm_win *win, uint64_t len)
+static int win_shared_share(struct dm_win *win, struct dm_comm *comm, uint64_t len)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct dm_node_segment segment = {.fd = -1};
@@ -61,7 +62,7 @@ static int win_shared_share(struct dm_win *win, uint64_t len)
 
     if (win->comm->rank == 0)
         (void)dm_node_segment_make(&segment, "datum-window", len, &file);
-    err = dm_bcast(&file, sizeof(file), byte, 0, win->comm);
+    err = dm_bcast(&file, sizeof(file), byte, 0, comm);
     if (err == DM_OK && file.len == 0)
         return DM_FAIL(DM_ERR_RMA_SHARED, "rank 0 could not make %llu bytes of shared memory%s%s",
                        (unsigned long long)len, win->comm->rank == 0 ? ": " : "",
@@ -71,8 +72,8 @@ static int win_shared_share(struct dm_win *win, uint64_t len)
                       dm_err_detail());
     failed = err != DM_OK;
     if (err == DM_OK || err == DM_ERR_RMA_SHARED) {
-        int sum_err = dm_allreduce(&failed, &n_failed, 1, dm_type_get(MPI_INT), dm_op_get(MPI_SUM),
-                                   win->comm);
+        int sum_err =
+            dm_allreduce(&failed, &n_failed, 1, dm_type_get(MPI_INT), dm_op_get(MPI_SUM), comm);
 
         err = err == DM_OK ? sum_err : err;
     }
@@ -85,12 +86,13 @@ static int win_shared_share(struct dm_win *win, uint64_t len)
     return err;
 }
 
-int dm_rma_share(struct dm_win *win)
+int dm_rma_share(struct dm_win *win, struct dm_comm *comm)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
     const char *noncontig = dm_info_value(win->info, "alloc_shared_noncontig");
     struct wish mine = {.size = (uint64_t)win->size,
                         .is_noncontig = noncontig != NULL && strcmp(noncontig, "true") == 0};
+    uint64_t before = 0;
     struct wish *wishes;
     int err = check_hosts(win->comm);
 
@@ -99,15 +101,13 @@ int dm_rma_share(struct dm_win *win)
     wishes = malloc((size_t)win->comm->size * sizeof(*wishes));
     if (wishes == NULL)
         return DM_FAIL(DM_ENOMEM, "sizes of %d processes", win->comm->size);
-    err = dm_allgather(&mine, sizeof(mine), byte, wishes, sizeof(mine), byte, win->comm);
+    err = dm_allgather(&mine, sizeof(mine), byte, wishes, sizeof(mine), byte, comm);
     if (err == DM_OK)
-        err = win_shared_share(win, win_shared_lay_out(win, wishes));
+        err = win_shared_share(win, comm, win_shared_lay_out(win, wishes, &before));
     free(wishes);
     if (err != DM_OK)
         return err;
-    for (int i = 0; i < win->comm->size; i++)
-        win->peers[i].map = (char *)win->map + win->parts[i].base;
-    win->base = win->size > 0 ? win->peers[win->comm->rank].map : NULL; /* as MPICH */
+    win->base = win->size > 0 ? (char *)win->map + before : NULL; /* as MPICH */
     win->is_mapped = win->comm->size > 1;
     return DM_OK;
 }
@@ -124,6 +124,7 @@ int dm_win_shared_query(struct dm_win *win, int rank, MPI_Aint *size, MPI_Aint *
     }
     *size = (MPI_Aint)win->parts[rank].size;
     *disp_unit = (MPI_Aint)win->parts[rank].disp_unit;
-    *(void **)baseptr = win->parts[rank].size > 0 ? win->peers[rank].map : NULL;
+    *(void **)baseptr =
+        win->parts[rank].size > 0 ? (char *)win->map + win->parts[rank].file_offset : NULL;
     return DM_OK;
 }
