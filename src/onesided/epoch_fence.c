@@ -35,11 +35,11 @@ static void fence_wake_tree(struct dm_win *win)
 
     dm_atomic_fence();
     for (; step < node->n && (node->me & step) == 0; step *= 2) {
-        if (node->me + step < node->n)
-            dm_rma_wake(win, node->ranks[node->me + step], false);
+        if (node->me + step < node->n && dm_rma_is_asleep(win, node->me + step))
+            dm_rma_wake(win, node->ranks[node->me + step], true);
     }
-    if (node->me != 0)
-        dm_rma_wake(win, node->ranks[node->me - step], false);
+    if (node->me != 0 && dm_rma_is_asleep(win, node->me - step))
+        dm_rma_wake(win, node->ranks[node->me - step], true);
 }
 
 static int barrier_flags(struct dm_win *win)
@@ -144,7 +144,7 @@ static int barrier_count(struct dm_win *win)
     return err;
 }
 
-int dm_rma_barrier(struct dm_win *win)
+static DM_ALWAYS_INLINE int barrier(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
 
@@ -158,6 +158,11 @@ int dm_rma_barrier(struct dm_win *win)
         dm_chan_spread(dm_world.chan, &node->ctl->lranks[0].core, sizeof(node->ctl->lranks[0]),
                        node->n, node->me);
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);
+}
+
+int dm_rma_barrier(struct dm_win *win)
+{
+    return barrier(win);
 }
 
 int dm_win_fence(int assert_flags, struct dm_win *win)
@@ -174,7 +179,7 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
     if (err == DM_EPEER)
         return err;
     /* also after a failed transfer: the others wait for this process */
-    barrier_err = dm_rma_barrier(win);
+    barrier_err = barrier(win);
     if (barrier_err == DM_OK && is_pair(win))
         err = dm_rma_flush_all(win);
     if (barrier_err != DM_OK)

@@ -147,6 +147,7 @@ void dm_rma_map_part(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
 
     peer->is_tried = true;
+    peer->place = dm_rma_find_place(win, target);
     if (win->map != NULL)
         peer->map = (char *)win->map + part->file_offset;
     if (peer->map != NULL || part->fd < 0 || !dm_node_is_local(dm_rma_proc(win, target)))

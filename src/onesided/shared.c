@@ -17,6 +17,7 @@
 
 #define ASSIST_BYTES (UINT64_C(16) << 20) /* of all rows, unless they are shorter than */
 #define ASSIST_LEAST 512
+#define PLACES       64 /* of so many processes all are looked up, of more when they are targets */
 
 /* The lranks' arrays begin on lines of their own. */
 static size_t ctl_lines(size_t len)
@@ -222,8 +223,7 @@ int dm_rma_find_place(const struct dm_win *win, int rank)
     }
     if (node == NULL || node->ctl == NULL)
         return 1;
-    win->peers[rank].place = low < node->n && node->ranks[low] == rank ? low + 2 : 1;
-    return win->peers[rank].place;
+    return low < node->n && node->ranks[low] == rank ? low + 2 : 1;
 }
 
 int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm)
@@ -239,10 +239,10 @@ int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm)
         return err;
     if (err != DM_OK || !all_have_it) {
         dm_rma_shared_free(win);
-        for (int i = 0; i < win->comm->size; i++)
-            win->peers[i].place = 0;
     } else {
         dm_node_segment_close_file(&win->node->segment);
+        for (int i = 0; i < win->comm->size && win->comm->size <= PLACES; i++)
+            win->peers[i].place = dm_rma_find_place(win, i);
         dm_rma_assist_start(win);
     }
     return err;
@@ -309,7 +309,7 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
 
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure)
 {
-    if (is_sure || *(volatile uint32_t *)&dm_rma_slot(win, dm_rma_lrank(win, rank))->asleep != 0) {
+    if (is_sure || dm_rma_is_asleep(win, dm_rma_lrank(win, rank))) {
         dm_rma_state.counts.n_wakes++;
         dm_rma_note(win, rank, DM_PKT_RMA_WAKE, 0);
     }

@@ -59,7 +59,6 @@ struct dm_rma_node {
     bool is_splitting;                    /* this process' own is in use */
     bool is_inside;                       /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions;        /* DM_RMA_REGIONS for each lrank, of a dynamic window */
-    struct dm_win_part *parts;            /* by rank; NULL: not all are on this host */
     struct dm_chan_hook hook;             /* executes assists and split copies for this process */
     struct dm_win *win;
     uint32_t completes_seen;
@@ -68,6 +67,7 @@ struct dm_rma_node {
     int leader;
     const int *leaders;
     struct dm_node_segment segment;
+    struct dm_win_part *parts; /* by rank, in the segment; NULL: not all are on this host */
 };
 
 static inline struct dm_rma_rank_slot *dm_rma_slot(const struct dm_win *win, int lrank)
@@ -78,8 +78,8 @@ static inline struct dm_rma_rank_slot *dm_rma_my_slot(const struct dm_win *win)
 {
     return dm_rma_slot(win, win->node->me);
 }
-/* Look up where a rank is, for dm_rma_lrank: lrank + 2, 1 if it has none in this process' block. */
-int dm_rma_find_place(const struct dm_win *win, int rank);
+/* Where a rank is, for dm_rma_lrank: lrank + 2, 1 if it has none in this process' block. */
+DM_PURE int dm_rma_find_place(const struct dm_win *win, int rank);
 /* The lrank of a rank in this process' block; -1: it has none, or there is no block. */
 static inline int dm_rma_lrank(const struct dm_win *win, int rank)
 {
@@ -110,6 +110,10 @@ void dm_rma_shared_free(struct dm_win *win);
  * is lost meanwhile.
  */
 int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past);
+static inline bool dm_rma_is_asleep(const struct dm_win *win, int lrank)
+{
+    return *(volatile uint32_t *)&dm_rma_slot(win, lrank)->asleep != 0;
+}
 /* After a store and a full fence: send rank a packet if it sleeps; or (is_sure) in any case. */
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
 

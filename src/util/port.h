@@ -22,6 +22,7 @@
 #define DM_CONSTRUCTOR   __attribute__((constructor))
 #define DM_NORETURN      __attribute__((noreturn))
 #define DM_COLD          __attribute__((cold, noinline))
+#define DM_PURE          __attribute__((pure))
 #define DM_UNUSED        __attribute__((unused))
 #define DM_NOINLINE      __attribute__((noinline))
 #define DM_ALWAYS_INLINE inline __attribute__((always_inline))
