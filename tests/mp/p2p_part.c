@@ -236,6 +236,9 @@ static void errors(void)
     CHECK_EQ(class_of(MPI_Pready(0, reqs[0])), MPI_ERR_REQUEST); /* not started */
     CHECK_EQ(MPI_Parrived(reqs[1], 0, &flag), MPI_SUCCESS);
     CHECK(flag); /* inactive */
+    flag = 0;
+    CHECK_EQ(MPI_Parrived(MPI_REQUEST_NULL, 0, &flag), MPI_SUCCESS);
+    CHECK(flag); /* null */
     MPI_Startall(2, reqs);
     CHECK_EQ(class_of(MPI_Start(&reqs[0])), MPI_ERR_REQUEST);
     CHECK_EQ(class_of(MPI_Pready(4, reqs[0])), MPI_ERR_ARG);

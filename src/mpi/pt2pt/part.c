@@ -544,9 +544,12 @@ static bool part_has_arrived(const struct part *p, int partition)
 int dm_parrived(MPI_Request request, int partition, int *flag)
 {
     struct part *p;
-    int err = part_find(request, false, partition, &p);
+    int err;
 
-    *flag = 0;
+    *flag = request == MPI_REQUEST_NULL; /* as of one that is inactive */
+    if (*flag)
+        return DM_OK;
+    err = part_find(request, false, partition, &p);
     if (err != DM_OK)
         return err;
     if (!part_has_arrived(p, partition))
