@@ -6,6 +6,8 @@
  */
 #include "mpi/pt2pt/wait.h"
 
+#include <stdio.h>
+
 #include "mpi/pt2pt/p2p.h"
 #include "util/err.h"
 
@@ -57,6 +59,25 @@ int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status
         dm_handle_drop(DM_KIND_REQUEST, &req->obj);
     dm_req_unref(req);
     return err;
+}
+
+void dm_p2p_note_failure(struct dm_p2p_failure *first, int index, int err)
+{
+    bool is_told = dm_err_code() == err && dm_err_detail()[0] != '\0';
+
+    if (first->index >= 0)
+        return;
+    first->index = index;
+    snprintf(first->why, sizeof(first->why), "%s%s%s",
+             err < 0 ? "a callback of the program failed" : dm_err_text(err), is_told ? ": " : "",
+             is_told ? dm_err_detail() : "");
+}
+
+int dm_p2p_in_status(const struct dm_p2p_failure *first)
+{
+    if (first->index < 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_IN_STATUS, "request %d: %s", first->index, first->why);
 }
 
 void dm_p2p_status_empty(MPI_Status *status)
@@ -193,8 +214,10 @@ static void wait_note_error(MPI_Status *statuses, int i, int err, bool is_first)
 /* Complete all in order, waiting; after the loss of a peer only what is done already. */
 static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    bool failed = false, lost = false;
+    struct dm_p2p_failure first; /* its text is written when there is one */
+    bool lost = false;
 
+    first.index = -1;
     for (int i = 0; i < count; i++) {
         MPI_Status *status = wait_status_at(statuses, i);
         struct dm_req *req = NULL;
@@ -209,12 +232,14 @@ static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statu
             wait_one(req);
             err = dm_p2p_complete(req, &requests[i], status);
         }
-        if (dm_unlikely(err != DM_OK || failed))
-            wait_note_error(statuses, i, err, !failed);
-        failed = failed || err != DM_OK;
+        if (dm_unlikely(err != DM_OK || first.index >= 0)) {
+            wait_note_error(statuses, i, err, first.index < 0);
+            if (err != DM_OK)
+                dm_p2p_note_failure(&first, i, err);
+        }
         lost = lost || err == DM_EPEER;
     }
-    return failed ? DM_ERR_IN_STATUS : DM_OK;
+    return dm_p2p_in_status(&first);
 }
 
 int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[])

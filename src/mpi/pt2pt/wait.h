@@ -26,6 +26,16 @@ static inline int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req
  * is to blame); the handle becomes null and the reference is dropped.
  */
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status);
+/*
+ * Several requests: DM_ERR_IN_STATUS with a text that tells of the first that has failed, for programs whose error
+ * handler ends them before they can look at the statuses.
+ */
+struct dm_p2p_failure {
+    int index; /* -1: none */
+    char why[240];
+};
+void dm_p2p_note_failure(struct dm_p2p_failure *first, int index, int err);
+int dm_p2p_in_status(const struct dm_p2p_failure *first);
 /* Its communicator's or window's error handler is the one to call. */
 void dm_p2p_blame(const struct dm_req *req);
 /* The empty status, but for MPI_ERROR. */

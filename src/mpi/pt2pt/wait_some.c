@@ -176,10 +176,12 @@ int dm_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Sta
 static int wait_some(int count, MPI_Request requests[], bool blocks, int *outcount, int indices[],
                      MPI_Status statuses[])
 {
-    bool has_statuses = statuses != MPI_STATUSES_IGNORE, failed = false;
+    bool has_statuses = statuses != MPI_STATUSES_IGNORE;
+    struct dm_p2p_failure first; /* its text is written when there is one */
     struct set set;
     int err = some_set_open(&set, count, requests), n = 0;
 
+    first.index = -1;
     *outcount = MPI_UNDEFINED;
     if (err != DM_OK)
         return err;
@@ -198,17 +200,18 @@ static int wait_some(int count, MPI_Request requests[], bool blocks, int *outcou
             continue;
         err = dm_p2p_complete(set.reqs[i], &requests[i],
                               has_statuses ? &statuses[n] : MPI_STATUS_IGNORE);
-        if (err != DM_OK && !failed)
+        if (err != DM_OK && first.index < 0)
             for (int k = 0; has_statuses && k < n; k++)
                 statuses[k].MPI_ERROR = DM_OK;
-        failed = failed || err != DM_OK;
-        if (failed && has_statuses)
+        if (err != DM_OK)
+            dm_p2p_note_failure(&first, i, err);
+        if (first.index >= 0 && has_statuses)
             statuses[n].MPI_ERROR = err;
         indices[n++] = i;
     }
     *outcount = n;
     some_set_close(&set);
-    return failed ? DM_ERR_IN_STATUS : DM_OK;
+    return dm_p2p_in_status(&first);
 }
 
 int dm_waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
