@@ -302,6 +302,9 @@ int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_inf
         info.verdict = info.is_usable ? "ok" : dm_err_detail();
         each(arg, &info);
     }
+    if (conf.n_bad > 0)
+        dm_log_warn("%s:%d: %s; it is not used%s", conf.path, conf.first_bad, conf.bad_why,
+                    conf.n_bad > 1 ? ", nor are others" : "");
     dm_conf_free(&conf);
     return DM_OK;
 }

@@ -55,11 +55,14 @@ DATUM_PROVIDER=no-such refused 'an unknown provider' no-such datum-shm
 DATUM_TIMEOUT=0 refused 'a time limit of nothing' DATUM_TIMEOUT auto
 printf 'ghost u2.0 nonthreadsafe default /nowhere/libghost.so g.1.0 "x" ""\n' >ghost.conf
 DAT_OVERRIDE=$PWD/ghost.conf DATUM_PROVIDER=ghost refused 'a library that does not exist' ghost \
-    /nowhere/libghost.so
+    /nowhere/libghost.so 'cannot be loaded' 'No such file'
+printf 'odd u2.0 nonthreadsafe default libm.so.6 o.1.0 "" ""\n' >other.conf
+DAT_OVERRIDE=$PWD/other.conf refused 'a library that is no provider' 'odd: its library libm.so.6 is no DAT provider'
+DAT_OVERRIDE=$PWD refused 'a directory' 'cannot be read: Is a directory'
 printf 'odd u2.0 nonthreadsafe default %s odd.1.0 "copy=nonsense" ""\n' "$lib" >odd.conf
 DAT_OVERRIDE=$PWD/odd.conf DATUM_PROVIDER=odd refused 'a provider that fails to open' odd
 printf 'short u2.0 nonthreadsafe default\n' >short.conf
-DAT_OVERRIDE=$PWD/short.conf refused 'an entry with too few fields' short.conf:1: 'it has 4'
+DAT_OVERRIDE=$PWD/short.conf refused 'an entry with too few fields' short.conf:1: 'it has 4 fields'
 check "libdat2's lines are not beside ours" sh -c '! grep "corrupt\|DAT Registry" err'
 printf 'x u2.0 threadsafe default l.so v.1.0 "" ""\n' >>short.conf
 DAT_OVERRIDE=$PWD/short.conf refused 'each line' 'line 2: it is "threadsafe"'
@@ -71,6 +74,10 @@ printf 'mine u2.0 nonthreadsafe default %s mine.1.0 "" ""\n' "$lib" >mine.conf
 DAT_OVERRIDE=$PWD/mine.conf DATUM_PROVIDER=mine runs 'the same library under another name'
 (cat ghost.conf mine.conf) >both.conf
 DAT_OVERRIDE=$PWD/both.conf runs 'an absent entry beside a good one'
+(cat mine.conf; echo 'a b c') >broken.conf
+DAT_OVERRIDE=$PWD/broken.conf runs 'a broken entry beside a good one'
+check 'which datum-info tells' says 'broken.conf:2: it has 3 fields, and an entry has exactly 8; it is not used$' \
+    env "DAT_OVERRIDE=$PWD/broken.conf" datum-info --providers
 saved=$DAT_OVERRIDE
 unset DAT_OVERRIDE
 runs 'no DAT_OVERRIDE at all'

@@ -113,7 +113,9 @@ static void override(void)
     refused("", "no entry", 0);
     refused("# nothing\n", "no entry", 0);
     refused("\none u2.0 nonthreadsafe default l.so v.1.0 \"\" \"\"\r\n", "CR LF", 2);
-    refused("# x\r\n\r\none two three\n", "8 fields", 3);
+    refused("# x\r\n\r\none two three\n", "it has 3 fields, and an entry has exactly 8", 3);
+    refused("one u2.0 nonthreadsafe default l.so v.1.0 \"\" \"\n", "quote is not closed", 1);
+    refused("one u2.0 nonthreadsafe default \"l.so v.1.0 \"\" x\n", "quote is not closed", 1);
     refused("one u2.0 nonthreadsafe default l.so v.1 \"\" \"\"\n", "like name.1.0", 1);
     refused("one u2.0 nonthreadsafe default l.so .1.0 \"\" \"\"\n", "like name.1.0", 1);
     refused("one u2.0 nonthreadsafe default l.so v.1.0.2 \"\" \"\"\n", "like name.1.0", 1);
@@ -122,7 +124,7 @@ static void override(void)
         "b u2.0 threadsafe default l.so v.1.0 \"\" \"\"\nc d\n"
         "e u2.0 nonthreadsafe nondefault l.so v.1.0 \"\" \"\"\n",
         "version \"u1.2\", not for u2.0; line 4: it is \"threadsafe\", and only nonthreadsafe is asked for; "
-        "line 5: it has 2, and an entry has exactly 8 fields between blanks; "
+        "line 5: it has 2 fields, and an entry has exactly 8; "
         "line 6: its fourth field is \"nondefault\", not default; no other line",
         3);
     refused("a b\nc d\ne f\ng h\ni j\nk l\nm n\n", "; and so on; no other line", 1);

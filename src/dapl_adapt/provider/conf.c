@@ -35,8 +35,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The next token of a line, unquoted in place; NULL at the end or at a comment. */
-static char *next_token(char **pos_p)
+/* The next token of a line, unquoted in place; NULL at the end or at a comment. *is_open_p: its last quote is missing. */
+static char *next_token(char **pos_p, bool *is_open_p)
 {
     char *pos = *pos_p;
     char *token;
@@ -55,7 +55,8 @@ static char *next_token(char **pos_p)
                 pos++;
             *out++ = *pos++;
         }
-        if (*pos == '"')
+        *is_open_p = *pos == '\0';
+        if (!*is_open_p)
             pos++;
         *out = '\0';
         *pos_p = pos;
@@ -129,6 +130,8 @@ __attribute__((format(printf, 3, 4))) static void unusable(struct dm_conf *conf,
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    if (line == conf->first_bad && conf->bad_why[0] == '\0')
+        snprintf(conf->bad_why, sizeof(conf->bad_why), "%s", text);
     if (conf->n_unusable++ == 0)
         conf->first_unusable = line;
     else
@@ -152,8 +155,8 @@ static bool is_entry(struct dm_conf *conf, char **fields, int n_fields, int line
         return true;
     bad_line(conf, line);
     if (n_fields != N_FIELDS)
-        unusable(conf, line, "it has %d, and an entry has exactly %d fields between blanks",
-                 n_fields, N_FIELDS);
+        unusable(conf, line, "it has %d field%s, and an entry has exactly %d", n_fields,
+                 n_fields == 1 ? "" : "s", N_FIELDS);
     else if (strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH)
         unusable(conf, line, "its name has more than %d letters", DAT_NAME_MAX_LENGTH - 1);
     else
@@ -181,6 +184,7 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
 {
     char *fields[N_FIELDS];
     char *token;
+    bool is_open = false;
     int n = 0;
     size_t len = strlen(text);
 
@@ -189,7 +193,7 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
     if (len > 0 && text[len - 1] == '\r') {
         text[--len] = '\0';
         token = text;
-        if (next_token(&token) != NULL) { /* the registry drops such a line */
+        if (next_token(&token, &is_open) != NULL) { /* the registry drops such a line */
             conf->has_crlf = conf->has_crlf || conf->n_bad == 0;
             bad_line(conf, line);
             unusable(
@@ -198,13 +202,18 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
         }
         return DM_OK;
     }
-    while ((token = next_token(&text)) != NULL) {
+    while ((token = next_token(&text, &is_open)) != NULL) {
         if (n < N_FIELDS)
             fields[n] = token;
         n++;
     }
     if (n == 0)
         return DM_OK;
+    if (is_open) {
+        bad_line(conf, line);
+        unusable(conf, line, "a double quote is not closed");
+        return DM_OK;
+    }
     if (!is_entry(conf, fields, n, line) || !is_for_us(conf, fields, line))
         return DM_OK;
     for (int i = 0; i < conf->n_entries; i++) {
@@ -214,11 +223,17 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
     return add_entry(conf, fields, line);
 }
 
+static int conf_cannot_read(const char *path, bool quiet)
+{
+    return quiet ? DM_ECONFIG
+                 : DM_FAIL(DM_ECONFIG, "the dat.conf %s cannot be read: %s", path, strerror(errno));
+}
+
 int dm_conf_read(const char *path, bool quiet, struct dm_conf *conf_p)
 {
     char *text = NULL;
     size_t cap = 0;
-    int line = 0;
+    int line = 0, saved;
     int err = DM_OK;
     FILE *file;
 
@@ -227,18 +242,20 @@ int dm_conf_read(const char *path, bool quiet, struct dm_conf *conf_p)
         return DM_FAIL(DM_ENOMEM, "path of a dat.conf");
     file = fopen(path, "re");
     if (file == NULL) {
-        err = quiet ? DM_ECONFIG
-                    : DM_FAIL(DM_ECONFIG, "the dat.conf %s cannot be read: %s", path,
-                              strerror(errno));
+        err = conf_cannot_read(path, quiet);
         dm_conf_free(conf_p);
         return err;
     }
     while (err == DM_OK && getline(&text, &cap, file) >= 0)
         err = parse_line(conf_p, text, ++line);
+    if (err == DM_OK && ferror(file)) /* a directory */
+        err = conf_cannot_read(path, quiet);
+    saved = errno;
     free(text);
     fclose(file);
     if (err != DM_OK)
         dm_conf_free(conf_p);
+    errno = saved;
     return err;
 }
 

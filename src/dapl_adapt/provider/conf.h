@@ -23,11 +23,12 @@ struct dm_conf {
     char *path;
     struct dm_conf_entry *entries; /* those that dat_ia_open can find */
     int n_entries;
-    bool is_user;   /* DAT_OVERRIDE names it */
-    bool has_crlf;  /* the first bad one ends with CR LF, which the registry does not take */
-    int n_bad;      /* entries that the registry cannot use */
-    int first_bad;  /* line of the first */
-    int n_unusable; /* lines that are no entry for us, the bad ones among them */
+    bool is_user;      /* DAT_OVERRIDE names it */
+    bool has_crlf;     /* the first bad one ends with CR LF, which the registry does not take */
+    int n_bad;         /* entries that the registry cannot use */
+    int first_bad;     /* line of the first, */
+    char bad_why[120]; /* and its reason */
+    int n_unusable;    /* lines that are no entry for us, the bad ones among them */
     int first_unusable;
     char why[DM_CONF_WHY_LEN]; /* each with its reason: "REASON; line N: REASON ..." */
 };

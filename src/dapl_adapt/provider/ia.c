@@ -46,14 +46,31 @@ static int ia_min_pos(int a, int b)
     return b > 0 && b < a ? b : a;
 }
 
+/* The registry says no more than that it has no such provider: load its library once more to see why. */
+static int ia_not_loaded(const struct dm_conf_entry *entry)
+{
+    void *lib = dlopen(entry->lib, RTLD_LAZY | RTLD_LOCAL);
+    bool is_provider;
+
+    if (lib == NULL)
+        return DM_FAIL(DM_EPROVIDER, "%s: its library cannot be loaded: %s", entry->name,
+                       dlerror());
+    is_provider = dlsym(lib, "dat_provider_init") != NULL;
+    dlclose(lib);
+    if (!is_provider)
+        return DM_FAIL(DM_EPROVIDER,
+                       "%s: its library %s is no DAT provider: it has no dat_provider_init",
+                       entry->name, entry->lib);
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s: its library %s does not serve this name (DAT_DBG_TYPE=0x3 says more)",
+                   entry->name, entry->lib);
+}
+
 /* Why a provider that the registry knows by name did not open. */
 static int ia_open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
 {
     if (DAT_GET_TYPE(rc) == DAT_PROVIDER_NOT_FOUND)
-        return DM_FAIL(DM_EPROVIDER,
-                       "%s: its library %s cannot be loaded or does not serve this name "
-                       "(DAT_DBG_TYPE=0x3 says more)",
-                       entry->name, entry->lib);
+        return ia_not_loaded(entry);
     /* DAT has no words for which memory; these are what runs out in practice */
     if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY))
         return DM_FAIL(
