@@ -121,7 +121,7 @@ DM_EXPORT void pmpi_comm_spawn_(const char *command, const char *argv, const MPI
     char **argv_c = MPI_ARGV_NULL;
     int err;
 
-    if (is_root && argv != &mpiprivc_.argv_null)
+    if (is_root && !dm_f_is_argv_null(argv))
         argv_c = text_list_new(argv, argv_len, argv_len);
     err = MPI_Comm_spawn(command_c, argv_c, *maxprocs, *info, *root, *comm, intercomm,
                          dm_f_errcodes(errcodes));
@@ -174,7 +174,7 @@ DM_EXPORT void pmpi_comm_spawn_multiple_(const MPI_Fint *count, const char *comm
 
     if (n > 0) {
         commands_c = commands_of(commands, command_len, n);
-        if (argvs != &mpiprivc_.argvs_null)
+        if (!dm_f_is_argvs_null(argvs))
             argvs_c = text_lists_new(argvs, argv_len, n);
     }
     err = MPI_Comm_spawn_multiple(*count, commands_c, argvs_c, maxprocs, infos, *root, *comm,
@@ -215,24 +215,32 @@ DM_EXPORT double pmpi_wtime_(void)
     return MPI_Wtime();
 }
 DM_ALSO_AS(pmpi_wtime_, mpi_wtime_);
+DM_ALSO_AS(pmpi_wtime_, mpi_wtime_f08_);
+DM_ALSO_AS(pmpi_wtime_, pmpi_wtime_f08_);
 
 DM_EXPORT double pmpi_wtick_(void)
 {
     return MPI_Wtick();
 }
 DM_ALSO_AS(pmpi_wtick_, mpi_wtick_);
+DM_ALSO_AS(pmpi_wtick_, mpi_wtick_f08_);
+DM_ALSO_AS(pmpi_wtick_, pmpi_wtick_f08_);
 
 DM_EXPORT MPI_Aint pmpi_aint_add_(const MPI_Aint *base, const MPI_Aint *disp)
 {
     return MPI_Aint_add(*base, *disp);
 }
 DM_ALSO_AS(pmpi_aint_add_, mpi_aint_add_);
+DM_ALSO_AS(pmpi_aint_add_, mpi_aint_add_f08_);
+DM_ALSO_AS(pmpi_aint_add_, pmpi_aint_add_f08_);
 
 DM_EXPORT MPI_Aint pmpi_aint_diff_(const MPI_Aint *addr1, const MPI_Aint *addr2)
 {
     return MPI_Aint_diff(*addr1, *addr2);
 }
 DM_ALSO_AS(pmpi_aint_diff_, mpi_aint_diff_);
+DM_ALSO_AS(pmpi_aint_diff_, mpi_aint_diff_f08_);
+DM_ALSO_AS(pmpi_aint_diff_, pmpi_aint_diff_f08_);
 
 /* ---- of Fortran only ---- */
 
@@ -250,6 +258,8 @@ DM_EXPORT void pmpi_f_sync_reg_(const void *buf)
 DM_ALSO_AS(pmpi_f_sync_reg_, mpi_f_sync_reg_);
 DM_ALSO_AS(pmpi_f_sync_reg_, mpi_f_sync_reg_cdesc_);
 DM_ALSO_AS(pmpi_f_sync_reg_, pmpi_f_sync_reg_cdesc_);
+DM_ALSO_AS(pmpi_f_sync_reg_, mpi_f_sync_reg_f08ts_);
+DM_ALSO_AS(pmpi_f_sync_reg_, pmpi_f_sync_reg_f08ts_);
 
 DM_EXPORT void pmpi_sizeof_cdesc_(const CFI_cdesc_t *x, MPI_Fint *size, MPI_Fint *ierror)
 {

@@ -52,17 +52,19 @@ extern struct dm_f_privc mpiprivc_;
 extern MPI_Fint mpifcmb5_; /* MPI_UNWEIGHTED */
 extern MPI_Fint mpifcmb9_; /* MPI_WEIGHTS_EMPTY */
 
-/* The address that C knows: of a buffer, MPI_BOTTOM, MPI_IN_PLACE. */
+/*
+ * The address that C knows: of a buffer, MPI_BOTTOM, MPI_IN_PLACE. The last ones, here and below, are constants of
+ * MPICH's mpi_f08, whose procedures have the same names for the linker.
+ */
 static inline void *dm_f_address(const void *buf)
 {
-    if (dm_unlikely(buf == &mpipriv1_.bottom))
+    if (dm_unlikely(buf == &mpipriv1_.bottom || buf == &MPIR_F08_MPI_BOTTOM))
         return MPI_BOTTOM;
-    if (dm_unlikely(buf == &mpipriv1_.in_place))
+    if (dm_unlikely(buf == &mpipriv1_.in_place || buf == &MPIR_F08_MPI_IN_PLACE))
         return MPI_IN_PLACE;
     return (void *)(uintptr_t)buf;
 }
 
-/* The last ones are constants of MPICH's mpi_f08. */
 static inline MPI_Status *dm_f_status(MPI_Status *status)
 {
     const void *p = status;
@@ -99,6 +101,9 @@ void dm_f_indices(int err, int n, MPI_Fint *indices);
 int *dm_f_weights(const int *weights);
 /* MPI_ERRCODES_IGNORE of C for that of Fortran. */
 int *dm_f_errcodes(int *errcodes);
+/* Are they MPI_ARGV_NULL and MPI_ARGVS_NULL of Fortran? */
+bool dm_f_is_argv_null(const void *argv);
+bool dm_f_is_argvs_null(const void *argvs);
 /*
  * A copy of a text without the blanks at its end, and at its start if is_both. The caller frees it; NULL,
  * which calls complain of, when there is no memory.

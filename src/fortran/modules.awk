@@ -1,6 +1,7 @@
 # Makes what Fortran programs include and use (MPI-4.0 section 19.1):
 #   awk -f constants.awk -f tables.awk -f common.awk -f modules.awk -v make=X mpi.h kinds.tbl api.tbl
-# X is mpif (mpif.h), types (module mpi_f08_types), mpi or f08 (modules mpi and mpi_f08).
+# X is mpif (mpif.h), types (module mpi_f08_types), mpi or f08 (modules mpi and mpi_f08), f08ts (the procedures of
+# mpi_f08 with buffers).
 
 # ---- constants ----
 
@@ -194,12 +195,10 @@ function declare_arguments(r, large, f08,    i, type, s) {
         print "        integer" (f08 ? ", optional, intent(out)" : "") " :: ierror"
 }
 
-# One procedure. Buffers with descriptors of C have another name for the linker than MPICH's with gfortran's.
-function procedure(r, large, f08, specific, is_c,    c_name) {
-    c_name = tolower(specific)
-    sub(/_f08ts$/, "_cdesc_", c_name)
+# One procedure; c_name: not "", and it is C's.
+function procedure(r, large, f08, specific, c_name) {
     put_lines("subroutine " specific "(" argument_names(r) ")" \
-        (is_c ? " bind(C, name=\"" c_name "\")" : ""), "      ")
+        (c_name != "" ? " bind(C, name=\"" c_name "\")" : ""), "      ")
     print "        import"
     declare_arguments(r, large, f08)
     print "      end subroutine"
@@ -224,23 +223,26 @@ function make_mpif() {
 
 # ---- what both modules have ----
 
-function functions_with_values(pre) {
-    print "      function " pre "MPI_Wtime() result(seconds)"
-    print "        double precision :: seconds"
-    print "      end function"
-    print "      function " pre "MPI_Wtick() result(seconds)"
-    print "        double precision :: seconds"
-    print "      end function"
-    print "      function " pre "MPI_Aint_add(base, disp) result(address)"
+# MPI_Wtime and its like; in mpi_f08 each is one of a generic name.
+function function_with_value(pre, fn, arguments, type, result_name, f08) {
+    if (f08)
+        print "    interface " pre fn
+    print "      function " pre fn (f08 ? "_f08" : "") "(" arguments ") result(" result_name ")"
     print "        import"
-    print "        integer(kind=MPI_ADDRESS_KIND), intent(in) :: base, disp"
-    print "        integer(kind=MPI_ADDRESS_KIND) :: address"
+    if (arguments != "")
+        print "        " type ", intent(in) :: " arguments
+    print "        " type " :: " result_name
     print "      end function"
-    print "      function " pre "MPI_Aint_diff(addr1, addr2) result(distance)"
-    print "        import"
-    print "        integer(kind=MPI_ADDRESS_KIND), intent(in) :: addr1, addr2"
-    print "        integer(kind=MPI_ADDRESS_KIND) :: distance"
-    print "      end function"
+    if (f08)
+        print "    end interface"
+}
+
+function functions_with_values(pre, f08,    address) {
+    address = "integer(kind=MPI_ADDRESS_KIND)"
+    function_with_value(pre, "MPI_Wtime", "", "double precision", "seconds", f08)
+    function_with_value(pre, "MPI_Wtick", "", "double precision", "seconds", f08)
+    function_with_value(pre, "MPI_Aint_add", "base, disp", address, "address", f08)
+    function_with_value(pre, "MPI_Aint_diff", "addr1, addr2", address, "distance", f08)
 }
 
 function size_of(pre) {
@@ -261,8 +263,8 @@ function mpi_interfaces(pre,    r) {
     for (r = 1; r <= n_rows; r++)
         if (in_fortran(r) && !is_wide(r) && !is_old(r) && !is_function(r) && \
             !(has_kind(r, "ptr_out") && name[r] != "MPI_Buffer_detach"))
-            procedure(r, 0, 0, pre name[r], 0)
-    functions_with_values(pre)
+            procedure(r, 0, 0, pre name[r], "")
+    functions_with_values(pre, 0)
     print "      subroutine " pre "MPI_F_sync_reg(buf)"
     print "        !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf"
     print "        type(*) :: buf(*)"
@@ -272,7 +274,7 @@ function mpi_interfaces(pre,    r) {
     for (r = 1; r <= n_rows; r++)
         if (in_fortran(r) && has_kind(r, "ptr_out") && name[r] != "MPI_Buffer_detach") {
             print "    interface " pre name[r]
-            procedure(r, 0, 0, pre name[r], 0)
+            procedure(r, 0, 0, pre name[r], "")
             procedure_of_pointer(r, pre)
             print "    end interface"
         }
@@ -406,22 +408,29 @@ function callbacks(    n, o, i, t, address, big) {
     print "    procedure(MPI_Datarep_conversion_function_c) :: MPI_CONVERSION_FN_NULL_C"
 }
 
+# Has the large-count form a procedure of its own?
+function has_large(r) {
+    return has(r, "large") && is_different(r)
+}
+
+# Specific names are the standard's (MPI-4.0 section 19.1.5), so that profiling libraries can take their place.
+function specific_name(r, large, pre) {
+    return pre name[r] (large ? "_c" : "") (has_choice(r) ? "_f08ts" : "_f08")
+}
+
 # Generic names; the large-count forms of functions without other differences have names of their own.
-function f08_interface(r, pre,    suffix, generic, large, choice) {
-    choice = has_choice(r)
-    suffix = choice ? "_f08ts" : "_f08"
+function f08_interface(r, pre,    generic) {
     generic = name[r]
-    large = has(r, "large") && is_different(r)
     if (generic ~ /^MPI_Type_get_(envelope|contents)_c$/)
         sub(/_c$/, "", generic)
     print "    interface " pre generic
-    procedure(r, 0, 1, pre name[r] suffix, choice)
-    if (large && name[r] != "MPI_Register_datarep") {
-        procedure(r, 1, 1, pre name[r] "_c" suffix, choice)
-    } else if (large) {
+    procedure(r, 0, 1, specific_name(r, 0, pre), "")
+    if (has_large(r) && name[r] != "MPI_Register_datarep") {
+        procedure(r, 1, 1, specific_name(r, 1, pre), "")
+    } else if (has_large(r)) {
         print "    end interface"
         print "    interface " pre name[r] "_c"
-        procedure(r, 1, 1, pre name[r] "_c" suffix, choice)
+        procedure(r, 1, 1, specific_name(r, 1, pre), "")
     }
     print "    end interface"
 }
@@ -430,12 +439,9 @@ function f08_interfaces(pre,    r) {
     for (r = 1; r <= n_rows; r++)
         if (in_fortran(r) && !is_old(r) && !is_function(r))
             f08_interface(r, pre)
-    print "    interface"
-    functions_with_values(pre)
-    print "    end interface"
+    functions_with_values(pre, 1)
     print "    interface " pre "MPI_F_sync_reg"
-    print "      subroutine " pre "MPI_F_sync_reg_f08ts(buf) &"
-    print "        bind(C, name=\"" tolower(pre) "mpi_f_sync_reg_cdesc_\")"
+    print "      subroutine " pre "MPI_F_sync_reg_f08ts(buf)"
     print "        type(*), asynchronous :: buf(..)"
     print "      end subroutine"
     print "    end interface"
@@ -457,6 +463,40 @@ function make_f08() {
     print "end module"
 }
 
+# ---- procedures of mpi_f08 with buffers ----
+
+# They have gfortran's descriptors, which it turns into C's here.
+function is_f08ts(r) {
+    return in_fortran(r) && !is_old(r) && !is_function(r) && has_choice(r)
+}
+
+function cdesc_name(r, large) {
+    return "cdesc_" name[r] (large ? "_c" : "")
+}
+
+function f08ts_procedure(r, large) {
+    put_lines("subroutine " specific_name(r, large, "P") "(" argument_names(r) ")", "")
+    print "        use mpi_f08_types"
+    print "        implicit none"
+    kind_constants()
+    print "      interface"
+    procedure(r, large, 1, cdesc_name(r, large), tolower("p" name[r] (large ? "_c" : "")) "_cdesc_")
+    print "      end interface"
+    declare_arguments(r, large, 1)
+    put_lines("call " cdesc_name(r, large) "(" argument_names(r) ")", "        ")
+    print "end subroutine"
+}
+
+function make_f08ts(    r) {
+    print "! Made by modules.awk from api.tbl."
+    for (r = 1; r <= n_rows; r++)
+        if (is_f08ts(r)) {
+            f08ts_procedure(r, 0)
+            if (has_large(r))
+                f08ts_procedure(r, 1)
+        }
+}
+
 END {
     if (failed)
         exit 1
@@ -468,6 +508,8 @@ END {
         make_mpi()
     else if (make == "f08")
         make_f08()
+    else if (make == "f08ts")
+        make_f08ts()
     else
         die("make=" make "?")
 }

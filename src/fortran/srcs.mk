@@ -14,7 +14,7 @@ $(GEN)/fortran_coll.c $(GEN)/fortran_others.c: $(FORTRAN_AWKS) $(FORTRAN_DIR)/c.
 	$(Q)awk $(addprefix -f ,$(FORTRAN_AWKS) $(FORTRAN_DIR)/c.awk) -v bound='$(CHAPTERS_bound)' $(API_TABLES) >$@
 
 # What a program includes or uses: mpif.h, and a .mod of each module.
-FORTRAN_MODULES := types mpi f08
+FORTRAN_MODULES := types mpi f08 f08ts
 fortran_module = awk -f $(FORTRAN_DIR)/constants.awk $(addprefix -f ,$(FORTRAN_AWKS) $(FORTRAN_DIR)/modules.awk) \
 	-v make=$(1) $(srcdir)/include/mpi.h $(API_TABLES)
 FORTRAN_NEEDS := $(FORTRAN_AWKS) $(FORTRAN_DIR)/constants.awk $(FORTRAN_DIR)/modules.awk $(srcdir)/include/mpi.h $(API_TABLES)

@@ -14,6 +14,7 @@
 #define dm_unlikely(x) __builtin_expect(!!(x), 0)
 
 #define DM_EXPORT        __attribute__((visibility("default")))
+#define DM_WEAK          __attribute__((weak))
 #define DM_WEAK_ALIAS(f) __attribute__((weak, alias(f)))
 /* Another name of a function that this file defines. */
 #define DM_ALSO_AS(f, name)                                                                        \

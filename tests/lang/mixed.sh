@@ -24,7 +24,9 @@ subroutine PART(right)
     use MODULE
     implicit none
     logical :: right
+    logical :: is_weighted
     integer :: x, y, err, size
+    COMM :: graph
 
     call MPI_Comm_size(MPI_COMM_WORLD, size, err)
     x = 1
@@ -32,6 +34,11 @@ subroutine PART(right)
     y = 0
     call MPI_Sendrecv(x, 1, MPI_INTEGER, 0, 1, y, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE, err)
     right = x == size .and. y == size
+    call MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, [0], MPI_UNWEIGHTED, 1, [0], MPI_UNWEIGHTED, MPI_INFO_NULL, &
+        .false., graph, err)
+    call MPI_Dist_graph_neighbors_count(graph, x, y, is_weighted, err)
+    right = right .and. x == 1 .and. y == 1 .and. .not. is_weighted
+    call MPI_Comm_free(graph, err)
 end subroutine
 END
 cat >whole.f90 <<'END'
@@ -53,8 +60,8 @@ program whole
     call MPI_Finalize()
 end program
 END
-sed 's/PART/part_mpi/; s/MODULE/mpi/' part.f90 >part_mpi.f90
-sed 's/PART/part_f08/; s/MODULE/mpi_f08/' part.f90 >part_f08.f90
+sed 's/PART/part_mpi/; s/MODULE/mpi/; s/COMM ::/integer ::/' part.f90 >part_mpi.f90
+sed 's/PART/part_f08/; s/MODULE/mpi_f08/; s/COMM ::/type(MPI_Comm) ::/' part.f90 >part_f08.f90
 check 'the library' mpifort -modules=mpich -shared -fPIC -o libpart.so part_mpi.f90 part_f08.f90
 check 'the program' mpifort -modules=own -o whole whole.f90 ./libpart.so
 for n in 1 2; do check "the program on $n ranks" runs $n whole; done

@@ -51,5 +51,16 @@ for modules in $(fortran_modules); do
     check 'mpi_f08' mpifort -o f08 f08.f90
     check 'C under mpi_f08' says 'profile: 3 sends, 1 reductions' \
         mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./f08
+    # The module's procedures have the standard's names, with gfortran's descriptors.
+    check 'a program of mpi_f08' mpifort -o p08 "$here/profiled_f08.f90"
+    check 'it runs' mpiexec -n 2 ./p08
+    f08='profile: 3 sends of 7, reductions 1'
+    check 'in Fortran for mpi_f08' mpifort -o pf08 "$here/profiled_f08.f90" "$here/profile_f08.f90"
+    check 'in Fortran for mpi_f08 runs' says "$f08" mpiexec -n 2 ./pf08
+    check 'its library' mpifort -shared -fPIC -o libprofile_f08.so "$here/profile_f08.f90"
+    check 'its library runs' says "$f08" mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile_f08.so" ./p08
+    check 'beside that in C' says 'profile: 3 sends, 1 reductions' mpiexec -n 2 env \
+        LD_PRELOAD="$PWD/libprofile_f08.so $PWD/libprofile.so" ./p08
+    check 'both are heard' grep -qx "$f08" out
 done
 totals
