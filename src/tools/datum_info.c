@@ -20,6 +20,7 @@
 #include "util/cfg_range.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/self.h"
 
 enum part {
     PART_BUILD = 1,
@@ -134,12 +135,13 @@ static void show_markdown(void)
         "A number of bytes may have `k`, `m` or `g` behind it (1024, ...). A time has its unit,\n"
         "`us`, `ms` or `s`, unless it is 0.\n"
         "\n";
+    static _Atomic(char *) page;
     char allowed[DM_CFG_ALLOWED_LEN];
     struct dm_cfg_row_info row;
 
     fputs(head, stdout);
     printf("%s tells more.\n\n| name | may be | default | meaning |\n|---|---|---|---|\n",
-           DM_DOC("TUNING.md"));
+           dm_self_docs(DM_DOC("TUNING.md"), &page));
     for (size_t i = 0; dm_cfg_row(i, &row); i++) {
         dm_cfg_allowed(i, allowed);
         printf("| `%s` | ", row.name);
@@ -221,11 +223,11 @@ static void show_coll_algorithms(void)
 
 static void show_coll_table(void)
 {
+    static _Atomic(char *) page;
     char needs[NEEDS_LEN];
 
-    printf("# The table of Datum %s, as a file for DATUM_COLL_FILE: " DM_DOC(
-               "TUNING.md") ".\nformat 1\n",
-           DM_VERSION);
+    printf("# The table of Datum %s, as a file for DATUM_COLL_FILE: %s.\nformat 1\n", DM_VERSION,
+           dm_self_docs(DM_DOC("TUNING.md"), &page));
     for (size_t i = 0; i < sizeof(choice_rows) / sizeof(choice_rows[0]); i++) {
         const struct alg_row *row = &choice_rows[i];
 

@@ -19,6 +19,7 @@
 #include "util/cfg_range.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/self.h"
 
 #define PREFIX       "DATUM_"
 #define PREFIX_LEN   (sizeof(PREFIX) - 1)
@@ -434,13 +435,15 @@ const struct dm_cfg *dm_cfg(void)
 
 bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p)
 {
+    static _Atomic(char *) helps[N_ROWS];
+
     if (i >= N_ROWS)
         return false;
     info_p->type = cfg_rows[i].type;
     info_p->field = (const char *)&state.cfg + cfg_rows[i].offset;
     info_p->name = cfg_rows[i].name;
     info_p->dflt = cfg_rows[i].dflt;
-    info_p->help = cfg_rows[i].help;
+    info_p->help = dm_self_docs(cfg_rows[i].help, &helps[i]);
     info_p->value = state.env[i] != NULL ? state.env[i] : cfg_rows[i].dflt;
     info_p->origin = state.env[i] == NULL     ? "default"
                      : state.mpich[i] != NULL ? state.mpich[i]

@@ -126,13 +126,39 @@ check 'each option' sh -c 'for p in mpiexec datum-info datum-check datum-bench; 
     "$1/bin/$p" --help | grep -o "^  --*[a-z-]*" | while read -r o; do
         sed "s/\\\\-/-/g" "$1/share/man/man1/$p.1" | grep -q -e "$o" || { echo "$p $o"; exit 1; }; done || exit 1; done' - "$place"
 
-# Messages name pages where they are installed: the compiled-in directory is configure's.
+# Messages name pages where "prefix=" has put them, not where configure said.
 docdir=$(sed -n 's/#define DM_DOCDIR *"\(.*\)"/\1/p' "$DATUM_BUILD/config.h")
-check 'messages name pages' says "$docdir/[A-Z]*.md" "$place/bin/datum-info" --settings
-for page in $(grep -o "$docdir/[A-Z]*\.md" said | sort -u); do
-    check "$page" test -s "$place/share/doc/datum/${page##*/}"
+for command in 'datum-info --settings' 'datum-info --markdown' 'datum-info --coll-table' 'datum-check --help'; do
+    check "$command" says "$place/share/doc/datum/[A-Z]*.md" "$place/bin/"$command
+    check "$command names no other place" sh -c '! sed "s|$1||g" said | grep "$2/"' - "$place/share/doc/datum" "$docdir"
+    for page in $(grep -o "$place/share/doc/datum/[A-Z]*\.md" said | sort -u); do
+        check "$page" test -s "$page"
+    done
 done
-# Man pages do so where "prefix=" has put them.
+# Variables of MPI_T, which the library itself describes.
+cat >cvars.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(void)
+{
+    char name[100], text[1000];
+    int n = 0, level, bind, scope, provided;
+    MPI_Datatype datatype;
+    MPI_T_enum set;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_cvar_get_num(&n);
+    for (int i = 0; i < n; i++) {
+        int name_len = sizeof(name), len = sizeof(text);
+        MPI_T_cvar_get_info(i, name, &name_len, &level, &datatype, &set, text, &len, &bind, &scope);
+        printf("%s %s\n", name, text);
+    }
+    return MPI_T_finalize();
+}
+END
+check 'variables' sh -c '"$1/bin/mpicc" -o cvars cvars.c' - "$place"
+check 'they name pages' says "$place/share/doc/datum/[A-Z]*.md" ./cvars
+check 'variables name no other place' sh -c '! sed "s|$1||g" said | grep "$2/"' - "$place/share/doc/datum" "$docdir"
+# Man pages do so, too.
 check 'man pages name them' grep -q "$place/share/doc/datum" "$place/share/man/man1/mpicc.1" "$place/share/man/man7/datum-settings.7"
 for f in "$place"/share/man/man?/*; do
     check "${f##*/} names no other place" sh -c '! sed "s|$1||g" "$2" | grep /share/doc/datum' - "$place/share/doc/datum" "$f"

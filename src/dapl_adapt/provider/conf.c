@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -22,6 +21,7 @@
 #include "dapl_adapt/public/stats.h"
 #include "util/cfg.h"
 #include "util/err.h"
+#include "util/self.h"
 #include "util/strbuf.h"
 
 #define N_FIELDS        8
@@ -271,31 +271,15 @@ void dm_conf_free(struct dm_conf *conf)
     *conf = (struct dm_conf){.path = NULL};
 }
 
-/* The file with this code: the library, or the program. That may have been called by a name without directory. */
-static bool find_self(char *path, size_t len)
-{
-    Dl_info info, main;
-    ssize_t n;
-
-    if (dladdr((void *)(uintptr_t)find_self, &info) == 0 || info.dli_fname == NULL)
-        return false;
-    if (dladdr((void *)getauxval(AT_PHDR), &main) != 0 && main.dli_fbase == info.dli_fbase) {
-        n = readlink("/proc/self/exe", path, len - 1);
-        path[n > 0 ? n : 0] = '\0';
-        return n > 0;
-    }
-    snprintf(path, len, "%s", info.dli_fname);
-    return true;
-}
-
 const char *dm_conf_own_path(void)
 {
     static char path[2 * PATH_MAX];
     char self[PATH_MAX];
     const char *slash;
     const char *found = NULL;
+    bool is_program;
 
-    if (find_self(self, sizeof(self)) && (slash = strrchr(self, '/')) != NULL) {
+    if (dm_self_path(self, sizeof(self), &is_program) && (slash = strrchr(self, '/')) != NULL) {
         /* In an installation, which may have been moved; in a build. */
         snprintf(path, sizeof(path), "%.*s/" DM_LIB_TO_ETC "/dat.conf", (int)(slash - self), self);
         if (access(path, R_OK) != 0)

@@ -55,7 +55,7 @@ static int ia_not_loaded(const struct dm_conf_entry *entry)
     if (lib == NULL)
         return DM_FAIL(DM_EPROVIDER, "%s: its library cannot be loaded: %s", entry->name,
                        dlerror());
-    is_provider = dlsym(lib, "dat_provider_init") != NULL;
+    is_provider = dlsym(lib, DAT_PROVIDER_INIT_FUNC_STR) != NULL;
     dlclose(lib);
     if (!is_provider)
         return DM_FAIL(DM_EPROVIDER,

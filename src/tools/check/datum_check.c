@@ -18,6 +18,7 @@
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/self.h"
 
 #define DEFAULT_PORT    "15829"
 #define DEFAULT_MAX_LEN (UINT64_C(16) << 20)
@@ -131,6 +132,7 @@ static const struct option check_longs[] = {
 /* Returns -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct options *opt)
 {
+    static _Atomic(char *) page;
     int c;
 
     opterr = 0;
@@ -168,7 +170,7 @@ static int parse(int argc, char **argv, struct options *opt)
             printf("Datum %s\n", DM_VERSION);
             return STATUS_OK;
         case HELP:
-            fputs(usage, stdout);
+            fputs(dm_self_docs(usage, &page), stdout);
             return STATUS_OK;
         default:
             return wrong(c == '?' ? "unknown option" : "no value for", argv[optind - 1]);
