@@ -30,6 +30,7 @@ struct usage_record {
     uint16_t is_odd; /* what it gives itself is not what it expects of itself */
     uint32_t n_out;  /* edges, which follow in a message of their own if there are any */
     uint32_t n_in;
+    int32_t basic; /* handle of the only basic type, or MPI_DATATYPE_NULL */
     struct dm_usage_length length;
 };
 
@@ -79,6 +80,7 @@ static struct usage_record record_of(const struct dm_usage_call *call,
         record.root = call->root;
     record.is_odd = !dm_usage_length_of_own_fits(call);
     record.length = dm_usage_length_common(call);
+    record.basic = dm_usage_basic_common(call);
     return record;
 }
 
@@ -108,8 +110,9 @@ static void record_add(struct dm_strbuf *sb, const struct usage_compare *c, int 
     if (r->length.bytes != other->length.bytes)
         dm_strbuf_addf(sb, " with %llu bytes", (unsigned long long)r->length.bytes);
     else if (r->length.sum != other->length.sum)
-        dm_strbuf_addf(sb, " with %llu bytes of other basic types",
-                       (unsigned long long)r->length.bytes);
+        dm_strbuf_addf(sb, " with %llu bytes of %s", (unsigned long long)r->length.bytes,
+                       r->basic != MPI_DATATYPE_NULL ? dm_type_get(r->basic)->name
+                                                     : "several basic types");
 }
 
 /* ---- sending ---- */

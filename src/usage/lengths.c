@@ -68,6 +68,16 @@ struct dm_usage_length dm_usage_length_common(const struct dm_usage_call *call)
     }
 }
 
+int dm_usage_basic_common(const struct dm_usage_call *call)
+{
+    bool is_root = call->comm->rank == call->root;
+    bool is_sent =
+        (call->coll == DM_USAGE_GATHER && !is_root) || (call->coll == DM_USAGE_SCATTER && is_root);
+    const struct dm_type *type = is_sent ? call->stype : call->rtype;
+
+    return dm_usage_length_common(call).bytes > 0 && type != NULL ? type->basic : MPI_DATATYPE_NULL;
+}
+
 bool dm_usage_length_of_own_fits(const struct dm_usage_call *call)
 {
     int me = call->comm->rank;

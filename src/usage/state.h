@@ -122,6 +122,8 @@ struct dm_usage_length dm_usage_length_sent(const struct dm_usage_call *call, in
 struct dm_usage_length dm_usage_length_received(const struct dm_usage_call *call, int i);
 /* What all processes must agree on in a call; 0 where each may have its own. */
 struct dm_usage_length dm_usage_length_common(const struct dm_usage_call *call);
+/* The only basic type in that; MPI_DATATYPE_NULL: there are several. */
+int dm_usage_basic_common(const struct dm_usage_call *call);
 /* Does a process that gives itself something expect just that? */
 bool dm_usage_length_of_own_fits(const struct dm_usage_call *call);
 

@@ -16,7 +16,7 @@ differs() { # NAME FUNCTION TEXT
 differs other_function '(MPI_Barrier|MPI_Bcast)' "call 1 of MPI_COMM_WORLD .*: $r0 MPI_Barrier, $r1 MPI_Bcast"
 differs other_root MPI_Bcast "call 1 .*: $r0 MPI_Bcast with root 0, $r1 MPI_Bcast with root 1"
 differs other_count MPI_Allreduce ".* with 20 bytes, .* with 28 bytes"
-differs other_type MPI_Bcast '.* with 20 bytes of other basic types'
+differs other_type MPI_Bcast '.* with 20 bytes of MPI_INT, .* with 20 bytes of MPI_FLOAT'
 differs other_op MPI_Reduce '.* with MPI_SUM, .* with MPI_MAX'
 differs other_counts MPI_Gatherv '(rank 1 has 20 bytes for rank 0, which expects 16 bytes of it|.*of another process)'
 differs other_pair MPI_Alltoallv '(rank 1 has 16 bytes for rank 0, which expects 24 bytes of it|.*of another process)'

@@ -63,14 +63,14 @@ int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status
 
 void dm_p2p_note_failure(struct dm_p2p_failure *first, int index, int err)
 {
-    bool is_told = dm_err_code() == err && dm_err_detail()[0] != '\0';
+    bool has_detail = dm_err_code() == err && dm_err_detail()[0] != '\0';
 
     if (first->index >= 0)
         return;
     first->index = index;
     snprintf(first->why, sizeof(first->why), "%s%s%s",
-             err < 0 ? "a callback of the program failed" : dm_err_text(err), is_told ? ": " : "",
-             is_told ? dm_err_detail() : "");
+             err < 0 ? "a callback of the program failed" : dm_err_text(err),
+             has_detail ? ": " : "", has_detail ? dm_err_detail() : "");
 }
 
 int dm_p2p_in_status(const struct dm_p2p_failure *first)
