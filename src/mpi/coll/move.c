@@ -31,18 +31,14 @@ static int check_apart(const struct dm_coll_args *a, int i, const void *from, co
     return apart_error(i, to);
 }
 
-int dm_coll_copy_alone(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                       size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
-                       struct dm_coll_how how)
+int dm_coll_copy_own(const void *sbuf, size_t scount, const struct dm_type *stype, void *rbuf,
+                     size_t rcount, const struct dm_type *rtype)
 {
-    int err;
-
     if (sbuf == MPI_IN_PLACE || rbuf == MPI_IN_PLACE)
-        return dm_coll_nothing(comm, how);
+        return DM_OK;
     if (dm_unlikely(sbuf == rbuf && stype == rtype && stype->size > 0 && scount > 0 && rcount > 0))
         return apart_error(0, rbuf);
-    err = dm_type_copy(sbuf, scount, stype, rbuf, rcount, rtype);
-    return err == DM_OK ? dm_coll_nothing(comm, how) : err;
+    return dm_type_copy(sbuf, scount, stype, rbuf, rcount, rtype);
 }
 
 /* Between groups nothing is in place; what does not count is not looked at. */

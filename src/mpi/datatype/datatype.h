@@ -53,7 +53,7 @@ static inline void dm_type_unref(struct dm_type *type)
  */
 void dm_type_hold_handle(struct dm_type *type);
 void dm_type_let_handle(struct dm_type *type);
-static inline struct dm_type *dm_type_get(MPI_Datatype handle)
+static DM_ALWAYS_INLINE struct dm_type *dm_type_get(MPI_Datatype handle)
 {
     return dm_handle_get(DM_KIND_TYPE, handle);
 }

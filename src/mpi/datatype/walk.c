@@ -391,7 +391,7 @@ size_t dm_type_iov(const void *buf, size_t count, const struct dm_type *type, si
 }
 
 /* The first len bytes, at least one of the two with holes. */
-static DM_NOINLINE void copy_walking(const void *src, size_t src_count,
+static void copy_walking(const void *src, size_t src_count,
                                      const struct dm_type *src_type, void *dst, size_t dst_count,
                                      const struct dm_type *dst_type, size_t len)
 {
@@ -414,19 +414,33 @@ static DM_NOINLINE void copy_walking(const void *src, size_t src_count,
     }
 }
 
-int dm_type_copy(const void *src, size_t src_count, const struct dm_type *src_type, void *dst,
-                 size_t dst_count, const struct dm_type *dst_type)
+/* What is not one run on both sides, or does not fit. */
+static DM_NOINLINE int copy_other(const void *src, size_t src_count, const struct dm_type *src_type,
+                                  void *dst, size_t dst_count, const struct dm_type *dst_type)
 {
     size_t src_len = src_count * (size_t)src_type->size;
     size_t dst_len = dst_count * (size_t)dst_type->size;
     size_t len = min_size(src_len, dst_len);
 
-    if (dm_likely(src_type->is_contig && dst_type->is_contig && len > 0))
+    if (src_type->is_contig && dst_type->is_contig && len > 0)
         dm_copy(dm_blocks_move(dst, dst_type->true_lb),
                 dm_blocks_move((char *)src, src_type->true_lb), len);
     else if (len > 0)
         copy_walking(src, src_count, src_type, dst, dst_count, dst_type, len);
     if (src_len > dst_len)
         return DM_FAIL(DM_ERR_TRUNCATE, "%zu bytes for a buffer of %zu", src_len, dst_len);
+    return DM_OK;
+}
+
+int dm_type_copy(const void *src, size_t src_count, const struct dm_type *src_type, void *dst,
+                 size_t dst_count, const struct dm_type *dst_type)
+{
+    size_t len = src_count * (size_t)src_type->size;
+
+    if (dm_unlikely(!src_type->is_contig || !dst_type->is_contig || len == 0 ||
+                    len > dst_count * (size_t)dst_type->size))
+        return copy_other(src, src_count, src_type, dst, dst_count, dst_type);
+    dm_copy(dm_blocks_move(dst, dst_type->true_lb), dm_blocks_move((char *)src, src_type->true_lb),
+            len);
     return DM_OK;
 }

@@ -1,12 +1,12 @@
 /*
  * The loops of the predefined operations for any machine, and the choice.
  */
-#define DM_OP_KERNEL_OF dm_op_kernel_narrow
+#define DM_OP_KERNELS dm_op_kernels_narrow
 #define DM_OP_TARGET
 
 #include "mpi/op/kernels.inc"
 
-dm_op_kernel *dm_op_kernel_of(enum dm_op_code code, enum dm_op_ctype ctype)
+const dm_op_kernel_row *dm_op_kernels(void)
 {
-    return DM_HAS_WIDE() ? dm_op_kernel_wide(code, ctype) : dm_op_kernel_narrow(code, ctype);
+    return DM_HAS_WIDE() ? dm_op_kernels_wide : dm_op_kernels_narrow;
 }

@@ -11,10 +11,12 @@
 
 typedef void dm_op_kernel(const void *restrict in, void *restrict inout, size_t n);
 
-/* The kernel of an operation on a C type, for this machine, NULL when there is none. */
-dm_op_kernel *dm_op_kernel_of(enum dm_op_code code, enum dm_op_ctype ctype);
-/* The one for any machine, and the one for those with DM_HAS_WIDE(). */
-dm_op_kernel *dm_op_kernel_narrow(enum dm_op_code code, enum dm_op_ctype ctype);
-dm_op_kernel *dm_op_kernel_wide(enum dm_op_code code, enum dm_op_ctype ctype);
+/* The kernels of a C type by enum dm_op_code; NULL: there is none. */
+typedef dm_op_kernel *dm_op_kernel_row[DM_OP_N];
+
+/* The table for this machine, by enum dm_op_ctype; the one for any, and the one for those with DM_HAS_WIDE(). */
+const dm_op_kernel_row *dm_op_kernels(void);
+extern const dm_op_kernel_row dm_op_kernels_narrow[DM_CT_N];
+extern const dm_op_kernel_row dm_op_kernels_wide[DM_CT_N];
 
 #endif

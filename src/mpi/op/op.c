@@ -26,15 +26,38 @@ static const char *const op_names[] = {"a user's operation",
 
 /* ---- start and stop ---- */
 
-static uint8_t *op_ctype_at(int handle)
+static inline uint8_t *op_ctype_at(int handle)
 {
     return &dm_op_state.ctype[(unsigned)handle >> 30 == 2][handle & 0x7f];
 }
 
-static enum dm_op_ctype op_ctype(int handle)
+static inline enum dm_op_ctype op_ctype(int handle)
 {
     return (enum dm_op_ctype) * op_ctype_at(handle);
 }
+
+/* NULL: there is none. */
+static inline dm_op_kernel *op_kernel(const struct dm_op *op, int basic)
+{
+    return dm_op_state.kernels[op_ctype(basic)][op->code];
+}
+
+static bool op_is_replacing(const struct dm_op *op)
+{
+    return op->code == DM_OP_REPLACE || op->code == DM_OP_NO_OP;
+}
+
+/* As a set: bits by enum dm_op_ctype. */
+static uint64_t op_takes(const struct dm_op *op)
+{
+    uint64_t set = 0;
+
+    for (int ctype = DM_CT_NULL + 1; ctype < DM_CT_N; ctype++)
+        if (op_is_replacing(op) || dm_op_state.kernels[ctype][op->code] != NULL)
+            set |= (uint64_t)1 << ctype;
+    return set;
+}
+_Static_assert(DM_CT_N <= 64, "a set of C types is one word");
 
 int dm_op_start(void)
 {
@@ -50,6 +73,7 @@ int dm_op_start(void)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (types[i].handle != MPI_DATATYPE_NULL)
             *op_ctype_at(types[i].handle) = (uint8_t)types[i].ctype;
+    dm_op_state.kernels = dm_op_kernels();
     for (int code = DM_OP_USER + 1; code < DM_OP_N; code++) {
         struct dm_op *op = &dm_op_state.ops[code];
         int err;
@@ -58,6 +82,7 @@ int dm_op_start(void)
                              .is_builtin = true,
                              .is_commutative = code != DM_OP_REPLACE && code != DM_OP_NO_OP,
                              .code = code};
+        op->takes = op_takes(op);
         err = dm_handle_bind(DM_KIND_OP, MPI_MAX - DM_OP_MAX + code, &op->obj);
         if (err != DM_OK)
             return err;
@@ -144,27 +169,25 @@ int dm_op_commutative(const struct dm_op *op, int *commute)
 
 /* ---- what goes together ---- */
 
-static bool op_is_replacing(const struct dm_op *op)
+static DM_COLD int op_refuse(const struct dm_op *op, const struct dm_type *type)
 {
-    return op->code == DM_OP_REPLACE || op->code == DM_OP_NO_OP;
-}
-
-int dm_op_check(const struct dm_op *op, const struct dm_type *type)
-{
-    enum dm_op_ctype ctype;
-
-    if (op->code == DM_OP_USER)
-        return DM_OK;
     if (type == NULL || !type->is_builtin)
         return DM_FAIL(DM_ERR_OP,
                        "%s takes predefined datatypes only; a derived one needs an "
                        "operation made by MPI_Op_create",
                        op_names[op->code]);
-    ctype = op_ctype(type->basic); /* those of MPI_Type_create_f90_* have another handle */
-    if (ctype == DM_CT_NULL ||
-        (!op_is_replacing(op) && dm_op_kernel_of((enum dm_op_code)op->code, ctype) == NULL))
-        return DM_FAIL(DM_ERR_OP, "%s cannot be applied to %s", op_names[op->code], type->name);
-    return DM_OK;
+    return DM_FAIL(DM_ERR_OP, "%s cannot be applied to %s", op_names[op->code], type->name);
+}
+
+int dm_op_check(const struct dm_op *op, const struct dm_type *type)
+{
+    if (op->code == DM_OP_USER)
+        return DM_OK;
+    /* By type->basic: those of MPI_Type_create_f90_* have another handle. */
+    return dm_likely(type != NULL && type->is_builtin &&
+                     (op->takes >> op_ctype(type->basic) & 1) != 0)
+               ? DM_OK
+               : op_refuse(op, type);
 }
 
 bool dm_op_is_atomic(int basic)
@@ -183,7 +206,7 @@ bool dm_op_is_word(int basic)
     if (type == NULL || type->size != sizeof(uint64_t) || type->extent != type->size)
         return false;
     ctype = op_ctype(basic);
-    return ctype != DM_CT_NULL && dm_op_kernel_of(DM_OP_BAND, ctype) != NULL;
+    return ctype != DM_CT_NULL && dm_op_state.kernels[ctype][DM_OP_BAND] != NULL;
 }
 
 /* ---- application ---- */
@@ -217,8 +240,32 @@ static void op_apply_user(const struct dm_op *op, const void *in, void *inout, s
     }
 }
 
-int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t count,
-                struct dm_type *type)
+/* A few elements first, so that results begin at a cache line. */
+static DM_NOINLINE void op_apply_aligned(dm_op_kernel *kernel, const char *in, char *inout,
+                                         size_t n, size_t size)
+{
+    size_t off = (size_t)(-(uintptr_t)inout % DM_CACHE_LINE);
+
+    if (off % size == 0 && off > 0) {
+        kernel(in, inout, off / size);
+        in += off;
+        inout += off;
+        n -= off / size;
+    }
+    kernel(in, inout, n);
+}
+
+static inline void op_apply_kernel(dm_op_kernel *kernel, const void *in, void *inout, size_t n,
+                                   MPI_Aint extent)
+{
+    if (dm_unlikely(n * (size_t)extent >= ALIGN_MIN))
+        op_apply_aligned(kernel, in, inout, n, (size_t)extent);
+    else
+        kernel(in, inout, n);
+}
+
+static DM_NOINLINE int op_apply_other(const struct dm_op *op, const void *in, void *inout,
+                                      size_t count, struct dm_type *type)
 {
     if (op->code == DM_OP_USER) {
         op_apply_user(op, in, inout, count, type);
@@ -227,6 +274,17 @@ int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t coun
     if (!type->is_builtin)
         return dm_op_check(op, type);
     return dm_op_apply_basic(op, in, inout, count, type->basic, false);
+}
+
+int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t count,
+                struct dm_type *type)
+{
+    dm_op_kernel *kernel = op_kernel(op, type->basic);
+
+    if (dm_unlikely(kernel == NULL || !type->is_builtin || count == 0))
+        return op_apply_other(op, in, inout, count, type);
+    op_apply_kernel(kernel, in, inout, count, type->extent);
+    return DM_OK;
 }
 
 /* An element of up to 8 bytes as an integer, and back. kernel NULL: nothing changes. */
@@ -266,7 +324,7 @@ static int op_apply_atomic(const struct dm_op *op, const void *in, void *inout, 
                            int basic)
 {
     size_t size = (size_t)dm_type_get(basic)->extent;
-    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, op_ctype(basic));
+    dm_op_kernel *kernel = op_kernel(op, basic);
     bool is_replace = op->code == DM_OP_REPLACE;
 
     switch (size) {
@@ -287,25 +345,10 @@ static int op_apply_atomic(const struct dm_op *op, const void *in, void *inout, 
     }
 }
 
-/* A few elements first, so that results begin at a cache line. */
-static void op_apply_kernel(dm_op_kernel *kernel, const char *in, char *inout, size_t n,
-                            size_t size)
-{
-    size_t off = (size_t)(-(uintptr_t)inout % DM_CACHE_LINE);
-
-    if (off > 0 && n * size >= ALIGN_MIN && off % size == 0) {
-        kernel(in, inout, off / size);
-        in += off;
-        inout += off;
-        n -= off / size;
-    }
-    kernel(in, inout, n);
-}
-
 int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
                       bool is_atomic)
 {
-    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, op_ctype(basic));
+    dm_op_kernel *kernel = op_kernel(op, basic);
 
     if (op->code == DM_OP_NO_OP || n == 0)
         return DM_OK;
@@ -316,15 +359,14 @@ int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_
     if (kernel == NULL)
         memcpy(inout, in, n * (size_t)dm_type_get(basic)->extent);
     else
-        op_apply_kernel(kernel, in, inout, n, (size_t)dm_type_get(basic)->extent);
+        op_apply_kernel(kernel, in, inout, n, dm_type_get(basic)->extent);
     return DM_OK;
 }
 
 int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void *old, size_t n,
                       int basic)
 {
-    if (op->code != DM_OP_NO_OP && op->code != DM_OP_REPLACE &&
-        dm_op_kernel_of((enum dm_op_code)op->code, op_ctype(basic)) == NULL)
+    if (!op_is_replacing(op) && op_kernel(op, basic) == NULL)
         return dm_op_check(op, dm_type_get(basic));
     return op_apply_atomic(op, in, inout, old, n, basic);
 }
@@ -332,11 +374,7 @@ int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void 
 int dm_reduce_local(const void *inbuf, void *inoutbuf, size_t count, struct dm_type *type,
                     struct dm_op *op)
 {
-    int err = dm_op_check(op, type);
-
     if (inbuf == inoutbuf && count > 0 && type->size > 0)
         return DM_FAIL(DM_ERR_BUFFER, "inbuf and inoutbuf are the same");
-    if (err == DM_OK && count > 0)
-        err = dm_op_apply(op, inbuf, inoutbuf, count, type);
-    return err;
+    return count > 0 ? dm_op_apply(op, inbuf, inoutbuf, count, type) : DM_OK;
 }

@@ -18,7 +18,8 @@ struct dm_op {
     MPI_User_function *user;
     MPI_User_function_c *user_large;
     dm_op_cxx *cxx; /* user is a function of C++, for this to call; NULL: of C or Fortran */
-    int code;       /* private: which predefined operation */
+    int code;       /* private: which predefined operation, */
+    uint64_t takes; /* and the set of C types that it takes; of a user's none */
 };
 
 int dm_op_start(void); /* bind all predefined operations to their handles */
