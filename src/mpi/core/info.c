@@ -16,7 +16,7 @@ static struct dm_info_pair *info_pair(struct dm_list *link)
 static struct dm_info_pair *info_find(const struct dm_info *info, const char *key)
 {
     dm_list_for_each (link, &info->pairs)
-        if (strcmp(info_pair(link)->key, key) == 0)
+        if (info_pair(link)->key[0] == key[0] && strcmp(info_pair(link)->key, key) == 0)
             return info_pair(link);
     return NULL;
 }
@@ -180,7 +180,7 @@ static void info_copy_cut(char *dst, const char *src, size_t space)
 int dm_info_get(struct dm_info *info, const char *key, int valuelen, char *value, int *flag)
 {
     const char *found = dm_info_value(info, key);
-    int err = info_check_key(key);
+    int err = found != NULL ? DM_OK : info_check_key(key);
 
     *flag = 0;
     if (err != DM_OK)
@@ -238,7 +238,7 @@ int dm_info_get_nthkey(struct dm_info *info, int n, char *key)
 int dm_info_get_valuelen(struct dm_info *info, const char *key, int *valuelen, int *flag)
 {
     const char *found = dm_info_value(info, key);
-    int err = info_check_key(key);
+    int err = found != NULL ? DM_OK : info_check_key(key);
 
     *flag = 0;
     if (err != DM_OK)

@@ -11,6 +11,16 @@
 
 #define NARROW ((MPI_Aint)1 << 29)
 
+MPI_Aint dm_make_at_wide(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow)
+{
+    dm_int128 at = (dm_int128)n * stride + base;
+
+    if (at <= INT64_MAX / 2 && at >= INT64_MIN / 2)
+        return (MPI_Aint)at;
+    *is_overflow = true;
+    return 0;
+}
+
 /* [*low, *high) becomes what it covers when repeated. */
 static void repeat_range(MPI_Aint *low, MPI_Aint *high, MPI_Count n, MPI_Aint stride,
                          bool *is_overflow)
@@ -159,36 +169,49 @@ struct dense {
     MPI_Count total;
 };
 
-static DM_ALWAYS_INLINE void make_dense_block(struct dm_make *make, struct dense *d, MPI_Aint disp,
-                                              MPI_Aint end, MPI_Count n, const struct dm_loop *loop)
+static DM_ALWAYS_INLINE void dense_widen(struct dense *d, MPI_Aint disp, MPI_Aint end)
 {
     d->low = disp < d->low ? disp : d->low;
     d->high = end > d->high ? end : d->high;
-    dm_build_block(&make->build, disp + loop->disp[0], (size_t)n * loop->len, loop->basic);
 }
 
-/* Numbers of 31 bits and elements below NARROW bytes: nothing can leave 63 bits. */
+/*
+ * Numbers of 31 bits and elements below NARROW bytes: nothing can leave 63 bits. What does not change is in locals,
+ * since the compiler has to assume that the items, which are written, are where it is.
+ */
 static void make_narrow_blocks(struct dm_make *make, const struct dm_block_list *blocks,
                                const struct dm_type *type, struct dense *d)
 {
     const int *lengths = blocks->lengths != NULL ? blocks->lengths->narrow : NULL;
     const int *places = blocks->displacements.narrow;
-    const struct dm_loop *loop = type->prog->typed;
+    const MPI_Count length = blocks->length;
+    const MPI_Aint unit = blocks->unit, extent = type->extent;
+    const struct dm_loop loop = *type->prog->typed;
+    const ptrdiff_t first = loop.disp[0];
+    ptrdiff_t end = PTRDIFF_MIN; /* of the last block */
+    struct dense all = *d;
 
-    for (size_t i = 0; i < blocks->n; i++) {
-        MPI_Count n = lengths != NULL ? lengths[i] : blocks->length;
-        MPI_Aint disp = places[i] * blocks->unit;
+    for (size_t i = 0, n_blocks = blocks->n; i < n_blocks; i++) {
+        MPI_Count n = lengths != NULL ? lengths[i] : length;
+        MPI_Aint disp = places[i] * unit;
 
         if (n == 0)
             continue;
-        make_dense_block(make, d, disp, disp + n * type->extent, n, loop);
-        d->total += n;
+        dense_widen(&all, disp, disp + n * extent);
+        if (dm_likely(all.total > 0 && end != disp + first))
+            dm_build_item(&make->build, disp + first, (size_t)n * loop.len, loop.basic);
+        else
+            dm_build_block(&make->build, disp + first, (size_t)n * loop.len, loop.basic);
+        end = disp + first + n * (ptrdiff_t)loop.len;
+        all.total += n;
     }
+    *d = all;
 }
 
 static void make_wide_blocks(struct dm_make *make, const struct dm_block_list *blocks,
                              const struct dm_type *type, struct dense *d)
 {
+    const struct dm_loop *loop = type->prog->typed;
     bool is_overflow = make->span.is_overflow;
 
     for (size_t i = 0; i < blocks->n; i++) {
@@ -200,8 +223,10 @@ static void make_wide_blocks(struct dm_make *make, const struct dm_block_list *b
         disp = dm_make_at(0, dm_count_at(blocks->displacements, i), blocks->unit, &is_overflow);
         end = dm_make_at(disp, n, type->extent, &is_overflow);
         d->total = dm_make_at(d->total, n, 1, &is_overflow);
-        if (!is_overflow)
-            make_dense_block(make, d, disp, end, n, type->prog->typed);
+        if (is_overflow)
+            continue;
+        dense_widen(d, disp, end);
+        dm_build_block(&make->build, disp + loop->disp[0], (size_t)n * loop->len, loop->basic);
     }
     make->span.is_overflow = is_overflow;
 }

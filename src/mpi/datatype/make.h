@@ -68,15 +68,17 @@ int dm_make_end(struct dm_make *make, struct dm_type_env *env, struct dm_type **
 /* The same without a handle and without env (unflatten), committed. */
 int dm_make_copy(const struct dm_type *like, struct dm_loop *typed, struct dm_type **new_p);
 
-/* base + n * stride, or 0 with *is_overflow set. */
+/* base + n * stride, or 0 with *is_overflow set. _wide: where 64 bits may not be enough on the way. */
+MPI_Aint dm_make_at_wide(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow) DM_COLD;
 static inline MPI_Aint dm_make_at(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow)
 {
-    dm_int128 at = (dm_int128)n * stride + base;
+    MPI_Aint at;
 
-    if (dm_likely(at <= INT64_MAX / 2 && at >= INT64_MIN / 2))
-        return (MPI_Aint)at;
-    *is_overflow = true;
-    return 0;
+    if (dm_likely(!__builtin_mul_overflow(n, stride, &at) &&
+                  !__builtin_add_overflow(at, base, &at) && at <= INT64_MAX / 2 &&
+                  at >= INT64_MIN / 2))
+        return at;
+    return dm_make_at_wide(base, n, stride, is_overflow);
 }
 
 #endif

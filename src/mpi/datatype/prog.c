@@ -113,11 +113,12 @@ void dm_build_init(struct dm_build *build)
     build->n = 0;
     build->cap = DM_BUILD_FEW;
     build->is_out_of_memory = false;
+    build->has_children = false;
 }
 
 void dm_build_drop(struct dm_build *build)
 {
-    for (size_t i = 0; i < build->n; i++)
+    for (size_t i = 0; i < build->n && build->has_children; i++)
         dm_loop_unref(build->items[i].child);
     if (build->items != build->few)
         free(build->items);
@@ -150,6 +151,7 @@ static void prog_add_item(struct dm_build *build, ptrdiff_t disp, size_t len, st
         return;
     item = &build->items[build->n++];
     *item = (struct dm_item){disp, len, dm_loop_ref(child), basic};
+    build->has_children = true;
 }
 
 /* One repetition of loop, its items copied. */

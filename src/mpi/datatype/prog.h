@@ -81,6 +81,7 @@ struct dm_build {
     size_t n;
     size_t cap;
     bool is_out_of_memory;
+    bool has_children;
     struct dm_item few[DM_BUILD_FEW];
 };
 
@@ -90,6 +91,13 @@ void dm_build_drop(struct dm_build *build);
 bool dm_loop_is_dense(int basic);
 /* Room for more items; false: memory is out. */
 bool dm_build_grow(struct dm_build *build);
+/* A block that does not go on with the last one. */
+static inline void dm_build_item(struct dm_build *build, ptrdiff_t disp, size_t len, int basic)
+{
+    if (dm_unlikely(build->n == build->cap) && !dm_build_grow(build))
+        return;
+    build->items[build->n++] = (struct dm_item){disp, len, NULL, basic};
+}
 /* A block, or more of the last one. */
 static inline void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basic)
 {
@@ -100,13 +108,7 @@ static inline void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t
         item[-1].len += len;
         return;
     }
-    if (dm_unlikely(build->n == build->cap)) {
-        if (!dm_build_grow(build))
-            return;
-        item = &build->items[build->n];
-    }
-    *item = (struct dm_item){disp, len, NULL, basic};
-    build->n++;
+    dm_build_item(build, disp, len, basic);
 }
 /* reps repetitions of loop (may be NULL), stride apart, the first at disp. */
 void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, size_t reps,

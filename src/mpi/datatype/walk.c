@@ -391,9 +391,8 @@ size_t dm_type_iov(const void *buf, size_t count, const struct dm_type *type, si
 }
 
 /* The first len bytes, at least one of the two with holes. */
-static void copy_walking(const void *src, size_t src_count,
-                                     const struct dm_type *src_type, void *dst, size_t dst_count,
-                                     const struct dm_type *dst_type, size_t len)
+static void copy_walking(const void *src, size_t src_count, const struct dm_type *src_type,
+                         void *dst, size_t dst_count, const struct dm_type *dst_type, size_t len)
 {
     char piece[8192];
 

@@ -19,16 +19,13 @@ int dm_topo_test(struct dm_comm *comm, int *kind)
     return DM_OK;
 }
 
-int dm_topo_of(const struct dm_comm *comm, int kind, const struct dm_topo **topo_p)
+int dm_topo_is_other(const struct dm_comm *comm, int kind)
 {
-    *topo_p = comm->topo;
     if (comm->topo == NULL)
         return DM_FAIL(DM_ERR_TOPOLOGY, "the communicator has no topology; a %s one is needed",
                        topo_kind_name(kind));
-    if (comm->topo->kind != kind)
-        return DM_FAIL(DM_ERR_TOPOLOGY, "the communicator's topology is a %s one, not a %s one",
-                       topo_kind_name(comm->topo->kind), topo_kind_name(kind));
-    return DM_OK;
+    return DM_FAIL(DM_ERR_TOPOLOGY, "the communicator's topology is a %s one, not a %s one",
+                   topo_kind_name(comm->topo->kind), topo_kind_name(kind));
 }
 
 int dm_topo_check_comm(const struct dm_comm *comm)

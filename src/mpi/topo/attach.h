@@ -14,8 +14,14 @@
 int dm_topo_attach(struct dm_comm *comm, int n, const int order[], struct dm_topo *topo,
                    struct dm_comm **comm_p);
 
-/* The topology of comm; DM_ERR_TOPOLOGY unless it is of this kind. */
-int dm_topo_of(const struct dm_comm *comm, int kind, const struct dm_topo **topo_p);
+/* The topology of comm; DM_ERR_TOPOLOGY unless it is of this kind, with this text. */
+int dm_topo_is_other(const struct dm_comm *comm, int kind) DM_COLD;
+static inline int dm_topo_of(const struct dm_comm *comm, int kind, const struct dm_topo **topo_p)
+{
+    *topo_p = comm->topo;
+    return dm_likely(comm->topo != NULL && comm->topo->kind == kind) ? DM_OK
+                                                                     : dm_topo_is_other(comm, kind);
+}
 /* DM_ERR_COMM for intercommunicators, which have no topologies. */
 int dm_topo_check_comm(const struct dm_comm *comm);
 
