@@ -296,10 +296,8 @@ int dm_check_disp_unit(MPI_Aint disp_unit)
     return DM_FAIL(DM_ERR_DISP, "disp_unit is %ld, it must be 1 to %d", (long)disp_unit, INT32_MAX);
 }
 
-int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)
+int dm_bad_rank_in(int rank, const struct dm_comm *comm, const char *name)
 {
-    if (rank >= 0 && rank < dm_comm_peer_size(comm))
-        return DM_OK;
     return check_bad_rank(DM_ERR_RANK, rank, comm, name, "");
 }
 

@@ -17,6 +17,7 @@ int dm_bad_buf(const void *buf, size_t count, const struct dm_type *type, const 
 int dm_bad_count(MPI_Count count, const char *name) DM_COLD;
 int dm_bad_rank_to(int rank, const struct dm_comm *comm, const char *name) DM_COLD;
 int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name) DM_COLD;
+int dm_bad_rank_in(int rank, const struct dm_comm *comm, const char *name) DM_COLD;
 int dm_bad_root(int root, const struct dm_comm *comm) DM_COLD;
 int dm_bad_tag(int tag, bool may_be_any, const char *name) DM_COLD;
 int dm_bad_ptr(const char *name) DM_COLD;
@@ -52,7 +53,6 @@ int dm_check_message(const MPI_Message *message_p);
 
 int dm_check_size(MPI_Aint size, const char *name);
 int dm_check_disp_unit(MPI_Aint disp_unit);
-int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name);
 int dm_check_lock_type(int lock_type);
 int dm_check_assert(int assert_flags);
 /* The data representation of packed data: "external32" is the only one. */

@@ -40,10 +40,16 @@ static inline int dm_check_group_free(const MPI_Group *handle_p, struct dm_group
 static DM_ALWAYS_INLINE int dm_check_type_used(MPI_Datatype handle, MPI_Count count,
                                                const char *name, struct dm_type **type_p)
 {
+    struct dm_type *other;
+    int err;
+
     *type_p = dm_type_get(handle);
-    return dm_likely(*type_p != NULL && (*type_p)->is_committed)
-               ? DM_OK
-               : dm_bad_type(handle, count, name, type_p);
+    if (dm_likely(*type_p != NULL && (*type_p)->is_committed))
+        return DM_OK;
+    other = *type_p; /* only this one needs an address: the type stays in a register */
+    err = dm_bad_type(handle, count, name, &other);
+    *type_p = other;
+    return err;
 }
 
 static DM_ALWAYS_INLINE int dm_check_type_if(bool is_used, MPI_Datatype handle, MPI_Count count,
@@ -69,12 +75,18 @@ static inline int dm_check_type_of_all(bool is_used, MPI_Datatype handle, struct
 static DM_ALWAYS_INLINE int dm_check_op_used(bool is_used, MPI_Op handle, MPI_Count count,
                                              const struct dm_type *type, struct dm_op **op_p)
 {
+    struct dm_op *other;
+    int err;
+
     *op_p = dm_op_get(handle);
     if (!is_used)
         return DM_OK;
-    if (dm_unlikely(*op_p == NULL || handle == MPI_REPLACE || handle == MPI_NO_OP || count == 0))
-        return dm_bad_op(handle, count, op_p);
-    return (*op_p)->is_builtin ? dm_op_check(*op_p, type) : DM_OK;
+    if (dm_likely(*op_p != NULL && handle != MPI_REPLACE && handle != MPI_NO_OP && count != 0))
+        return (*op_p)->is_builtin ? dm_op_check(*op_p, type) : DM_OK;
+    other = *op_p;
+    err = dm_bad_op(handle, count, &other);
+    *op_p = other;
+    return err;
 }
 
 static inline int dm_check_op(MPI_Op handle, struct dm_op **op_p)

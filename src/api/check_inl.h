@@ -63,6 +63,13 @@ static inline int dm_check_rank_from(int rank, const struct dm_comm *comm, const
                : dm_bad_rank_from(rank, comm, name);
 }
 
+static inline int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)
+{
+    return dm_likely((unsigned)rank < (unsigned)dm_comm_peer_size(comm))
+               ? DM_OK
+               : dm_bad_rank_in(rank, comm, name);
+}
+
 static inline int dm_check_rank_win(int rank, const struct dm_win *win, const char *name)
 {
     return dm_check_rank_to(rank, win->comm, name);

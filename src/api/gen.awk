@@ -131,6 +131,29 @@ function fail_call(r, large,    i, s) {
     return s ");"
 }
 
+# Is this the slow way? Of a quick function its two forms know.
+function slow(r) {
+    return has(r, "quick") ? "is_slow" : "dm_unlikely(dm_api.is_slow)"
+}
+
+# The two forms of a quick function, which emit has made as call_: the other way needs no stack frame for this one.
+function emit_quick(r, large,    i, s) {
+    for (i = 1; i <= n_args[r]; i++)
+        s = s arg[r, i] ", "
+    print ""
+    print wrap("static DM_COLD " proto(r, "slow_", large), "    ")
+    print "{"
+    print wrap("    return call_" mpi_name(r, large) "(" s "true);", "        ")
+    print "}"
+    print ""
+    print wrap("DM_EXPORT " proto(r, "P", large), "    ")
+    print "{"
+    print "    if (dm_unlikely(dm_api.is_slow))"
+    print wrap("        return slow_" mpi_name(r, large) "(" substr(s, 1, length(s) - 2) ");", "            ")
+    print wrap("    return call_" mpi_name(r, large) "(" s "false);", "        ")
+    print "}"
+}
+
 function alias(r, large) {
     print "DM_EXPORT DM_WEAK_ALIAS(\"P" mpi_name(r, large) "\")"
     print wrap(proto(r, "", large) ";", "    ")
@@ -297,8 +320,8 @@ function collective_comm(r,    i) {
     return ""
 }
 
-function emit_compare(s) {
-    print "    if (dm_unlikely(dm_api.is_slow)) {"
+function emit_compare(r, s) {
+    print "    if (" slow(r) ") {"
     print wrap("        err = " s ";", "            ")
     print "        if (err != DM_OK)"
     print "            goto fail;"
@@ -347,7 +370,12 @@ function full_call(r, large,    i, a, s, v) {
 function emit_head(r, large, only,    i, k, s) {
     if (has(r, "hook"))
         print wrap(proto(r, "", large) ";", "    ")
-    print wrap("DM_EXPORT " proto(r, has(r, "hook") ? "" : "P", large), "    ")
+    if (has(r, "quick")) {
+        s = proto(r, "call_", large)
+        print wrap("static DM_ALWAYS_INLINE " substr(s, 1, length(s) - 1) ", bool is_slow)", "    ")
+    } else {
+        print wrap("DM_EXPORT " proto(r, has(r, "hook") ? "" : "P", large), "    ")
+    }
     print "{"
     print "    static const struct dm_fn fn = {"
     print "        .name = \"" mpi_name(r, large) "\","
@@ -365,10 +393,10 @@ function emit_head(r, large, only,    i, k, s) {
     print ""
     s = "        dm_api_enter" (has(r, "early") ? "_early" : "") "(&fn);"
     if (awaited(r) == "") {
-        print "    if (dm_unlikely(dm_api.is_slow))\n" s
+        print "    if (" slow(r) ")\n" s
         return
     }
-    print "    if (dm_unlikely(dm_api.is_slow)) {\n" s
+    print "    if (" slow(r) ") {\n" s
     print "        dm_usage_await(fn.name, " awaited(r) ");"
     print "    }"
 }
@@ -398,13 +426,13 @@ function emit(r, large,    i, k, stage, s, decline) {
             if (check[k] != "" && substr(check[k], 1, 1) == stage)
                 step(fill(substr(check[k], 4), r, i, large), arg[r, i] == eobj[r] ? "fail" : decline)
             if (stage == 1 && i == n_args[r] && collective_comm(r) != "")
-                emit_compare("dm_usage_compare_name(fn.name, " collective_comm(r) ", " \
+                emit_compare(r, "dm_usage_compare_name(fn.name, " collective_comm(r) ", " \
                     (find_kind(r, "req_out") != "" ? "true" : "false") ")")
         }
     if (r in form)
-        emit_compare("dm_usage_compare(" full_call(r, large) ")")
+        emit_compare(r, "dm_usage_compare(" full_call(r, large) ")")
     if (synced(r) != "")
-        print "    if (dm_unlikely(dm_api.is_slow))\n        dm_usage_synced(win_o, " synced(r) ");"
+        print "    if (" slow(r) ")\n        dm_usage_synced(win_o, " synced(r) ");"
     step(call(r, large))
     for (i = 1; i <= n_args[r]; i++) {
         s = after[kind_of(r, i, large)]
@@ -413,7 +441,7 @@ function emit(r, large,    i, k, stage, s, decline) {
         else if (s != "")
             print "    " fill(s, r, i, large) ";"
     }
-    print "    if (dm_unlikely(dm_api.is_slow)) {"
+    print "    if (" slow(r) ") {"
     usage_leave(r, large)
     print "        " leave(r, large) ";"
     print "    }"
@@ -432,6 +460,8 @@ function emit(r, large,    i, k, stage, s, decline) {
     }
     print wrap(fail_call(r, large), "        ")
     print "}"
+    if (has(r, "quick"))
+        emit_quick(r, large)
     if (!has(r, "hook"))
         alias(r, large)
 }

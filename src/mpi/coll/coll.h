@@ -61,7 +61,20 @@ static inline bool dm_coll_is_alone(const struct dm_comm *comm)
     return comm->size == 1 && comm->remote == NULL;
 }
 
-/* Section 6.3 to 6.8. Of one process the first two do nothing, so that the call is all they cost. */
+/* What a process gives to itself; nothing where one buffer is MPI_IN_PLACE. */
+int dm_coll_copy_own(const void *sbuf, size_t scount, const struct dm_type *stype, void *rbuf,
+                     size_t rcount, const struct dm_type *rtype);
+/* Is a copy all that a call has to do, that blocks or whose request is over at once? buf may not be MPI_IN_PLACE. */
+static inline bool dm_coll_is_copy(const void *buf, const struct dm_comm *comm,
+                                   struct dm_coll_how how)
+{
+    return dm_coll_is_alone(comm) && !how.is_persistent && buf != MPI_IN_PLACE;
+}
+
+/*
+ * Section 6.3 to 6.8. Of one process the first two do nothing, and others copy, so that the call is all they cost:
+ * dm_coll_x is inline and dm_coll_x_run the rest.
+ */
 int dm_coll_barrier_run(struct dm_comm *comm, struct dm_coll_how how);
 static inline int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
 {
@@ -76,9 +89,17 @@ static inline int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, i
                ? DM_OK
                : dm_coll_bcast_run(buf, count, type, root, comm, how);
 }
-int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                   size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
-                   struct dm_coll_how how);
+int dm_coll_gather_run(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                       size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
+                       struct dm_coll_how how);
+static inline int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                                 size_t rcount, struct dm_type *rtype, int root,
+                                 struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_coll_is_copy(rbuf, comm, how) && how.req_p == NULL
+               ? dm_coll_copy_own(sbuf, scount, stype, rbuf, rcount, rtype)
+               : dm_coll_gather_run(sbuf, scount, stype, rbuf, rcount, rtype, root, comm, how);
+}
 int dm_coll_gatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
                     struct dm_counts rcounts, struct dm_counts displs, struct dm_type *rtype,
                     int root, struct dm_comm *comm, struct dm_coll_how how);
@@ -88,15 +109,31 @@ int dm_coll_scatter(const void *sbuf, size_t scount, struct dm_type *stype, void
 int dm_coll_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_counts displs,
                      struct dm_type *stype, void *rbuf, size_t rcount, struct dm_type *rtype,
                      int root, struct dm_comm *comm, struct dm_coll_how how);
-int dm_coll_allgather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                      size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
-                      struct dm_coll_how how);
+int dm_coll_allgather_run(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                          size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                          struct dm_coll_how how);
+static inline int dm_coll_allgather(const void *sbuf, size_t scount, struct dm_type *stype,
+                                    void *rbuf, size_t rcount, struct dm_type *rtype,
+                                    struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_coll_is_copy(rbuf, comm, how) && how.req_p == NULL
+               ? dm_coll_copy_own(sbuf, scount, stype, rbuf, rcount, rtype)
+               : dm_coll_allgather_run(sbuf, scount, stype, rbuf, rcount, rtype, comm, how);
+}
 int dm_coll_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
                        struct dm_counts rcounts, struct dm_counts displs, struct dm_type *rtype,
                        struct dm_comm *comm, struct dm_coll_how how);
-int dm_coll_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                     size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
-                     struct dm_coll_how how);
+int dm_coll_alltoall_run(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                         size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                         struct dm_coll_how how);
+static inline int dm_coll_alltoall(const void *sbuf, size_t scount, struct dm_type *stype,
+                                   void *rbuf, size_t rcount, struct dm_type *rtype,
+                                   struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_coll_is_copy(rbuf, comm, how) && how.req_p == NULL
+               ? dm_coll_copy_own(sbuf, scount, stype, rbuf, rcount, rtype)
+               : dm_coll_alltoall_run(sbuf, scount, stype, rbuf, rcount, rtype, comm, how);
+}
 int dm_coll_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
                       struct dm_type *stype, void *rbuf, struct dm_counts rcounts,
                       struct dm_counts rdispls, struct dm_type *rtype, struct dm_comm *comm,
@@ -112,17 +149,40 @@ int dm_coll_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_coun
  * the root: the same call again gives the same bits, and an allreduce gives them to all
  * ranks.
  */
-int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
-                   struct dm_op *op, int root, struct dm_comm *comm, struct dm_coll_how how);
-int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
-                      struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how);
+int dm_coll_reduce_run(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                       struct dm_op *op, int root, struct dm_comm *comm, struct dm_coll_how how);
+static inline int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                                 struct dm_op *op, int root, struct dm_comm *comm,
+                                 struct dm_coll_how how)
+{
+    return dm_coll_is_copy(rbuf, comm, how) && how.req_p == NULL
+               ? dm_coll_copy_own(sbuf, count, type, rbuf, count, type)
+               : dm_coll_reduce_run(sbuf, rbuf, count, type, op, root, comm, how);
+}
+int dm_coll_allreduce_run(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                          struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how);
+static inline int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count,
+                                    struct dm_type *type, struct dm_op *op, struct dm_comm *comm,
+                                    struct dm_coll_how how)
+{
+    return dm_coll_is_copy(rbuf, comm, how) && how.req_p == NULL
+               ? dm_coll_copy_own(sbuf, count, type, rbuf, count, type)
+               : dm_coll_allreduce_run(sbuf, rbuf, count, type, op, comm, how);
+}
 int dm_coll_reduce_scatter_block(const void *sbuf, void *rbuf, size_t rcount, struct dm_type *type,
                                  struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how);
 int dm_coll_reduce_scatter(const void *sbuf, void *rbuf, struct dm_counts rcounts,
                            struct dm_type *type, struct dm_op *op, struct dm_comm *comm,
                            struct dm_coll_how how);
-int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
-                 struct dm_comm *comm, struct dm_coll_how how);
+int dm_coll_scan_run(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                     struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how);
+static inline int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                               struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_coll_is_copy(rbuf, comm, how) && how.req_p == NULL
+               ? dm_coll_copy_own(sbuf, count, type, rbuf, count, type)
+               : dm_coll_scan_run(sbuf, rbuf, count, type, op, comm, how);
+}
 int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
                    struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how);
 

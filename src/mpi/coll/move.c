@@ -94,9 +94,9 @@ static int coll_gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm
     return dm_coll_run_some(kind, bytes, a, comm, how);
 }
 
-int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                   size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
-                   struct dm_coll_how how)
+int dm_coll_gather_run(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                       size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
+                       struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -213,9 +213,9 @@ static int allgather_run(enum dm_coll_kind kind, struct dm_coll_args *a, struct 
     return dm_coll_run_some(kind, dm_coll_bytes(total, a->rtype), a, comm, how);
 }
 
-int dm_coll_allgather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                      size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
-                      struct dm_coll_how how)
+int dm_coll_allgather_run(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                          size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                          struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -264,9 +264,9 @@ static int alltoall_run(enum dm_coll_kind kind, struct dm_coll_args *a, struct d
     return dm_coll_run_some(kind, dm_coll_bytes(a->rcount, a->rtype), a, comm, how);
 }
 
-int dm_coll_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                     size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
-                     struct dm_coll_how how)
+int dm_coll_alltoall_run(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                         size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                         struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,

@@ -18,8 +18,8 @@ static int reduce_prepare(struct dm_coll_args *a, const struct dm_comm *comm)
     return comm->remote != NULL ? dm_op_check(a->op, a->rtype) : DM_OK;
 }
 
-int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
-                   struct dm_op *op, int root, struct dm_comm *comm, struct dm_coll_how how)
+int dm_coll_reduce_run(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                       struct dm_op *op, int root, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {
         .sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op, .root = root};
@@ -56,16 +56,16 @@ static int reduce_vector(enum dm_coll_kind kind, const void *sbuf, void *rbuf, s
     return dm_coll_run_some(kind, dm_coll_bytes(count, type), &a, comm, how);
 }
 
-int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
-                      struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
+int dm_coll_allreduce_run(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                          struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
     if (dm_coll_is_copy(rbuf, comm, how))
         return dm_coll_copy_alone(sbuf, count, type, rbuf, count, type, comm, how);
     return reduce_vector(DM_COLL_ALLREDUCE, sbuf, rbuf, count, type, op, comm, how);
 }
 
-int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
-                 struct dm_comm *comm, struct dm_coll_how how)
+int dm_coll_scan_run(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                     struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
     if (dm_coll_is_copy(rbuf, comm, how))
         return dm_coll_copy_alone(sbuf, count, type, rbuf, count, type, comm, how);

@@ -33,28 +33,14 @@ static inline int dm_coll_nothing(struct dm_comm *comm, struct dm_coll_how how)
 {
     return dm_likely(how.req_p == NULL) ? DM_OK : dm_coll_nothing_more(comm, how);
 }
-/* What a process gives to itself; nothing where one buffer is MPI_IN_PLACE. */
-int dm_coll_copy_own(const void *sbuf, size_t scount, const struct dm_type *stype, void *rbuf,
-                     size_t rcount, const struct dm_type *rtype);
-/*
- * Of a process that is alone: what it gives is what it gets. Is it so here, and no persistent request asked for?
- * Then dm_coll_copy_alone does it. buf is the one that may not be MPI_IN_PLACE.
- */
-static inline bool dm_coll_is_copy(const void *buf, const struct dm_comm *comm,
-                                   struct dm_coll_how how)
-{
-    return dm_coll_is_alone(comm) && !how.is_persistent && buf != MPI_IN_PLACE;
-}
+/* Of a process that is alone, where dm_coll_is_copy. */
 static inline int dm_coll_copy_alone(const void *sbuf, size_t scount, struct dm_type *stype,
                                      void *rbuf, size_t rcount, struct dm_type *rtype,
                                      struct dm_comm *comm, struct dm_coll_how how)
 {
-    int err;
+    int err = dm_coll_copy_own(sbuf, scount, stype, rbuf, rcount, rtype);
 
-    if (dm_likely(how.req_p == NULL))
-        return dm_coll_copy_own(sbuf, scount, stype, rbuf, rcount, rtype);
-    err = dm_coll_copy_own(sbuf, scount, stype, rbuf, rcount, rtype);
-    return err == DM_OK ? dm_coll_nothing_more(comm, how) : err;
+    return err == DM_OK ? dm_coll_nothing(comm, how) : err;
 }
 
 #endif

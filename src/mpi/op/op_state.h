@@ -11,7 +11,7 @@
 struct dm_op_state {
     struct dm_op ops[DM_OP_N];
     const dm_op_kernel_row *kernels; /* for this machine, by enum dm_op_ctype */
-    uint8_t ctype[2][128]; /* enum dm_op_ctype by low bits of the handle; [1] are pairs */
+    uint8_t ctype[2][128];           /* enum dm_op_ctype by low bits of the handle; [1] are pairs */
 };
 extern struct dm_op_state dm_op_state;
 

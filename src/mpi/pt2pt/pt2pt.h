@@ -98,8 +98,14 @@ int dm_p2p_sendrecv_coll(const void *sbuf, size_t scount, struct dm_type *stype,
 /* ---- bodies of the MPI functions ---- */
 
 /* In order of chapter 3; each does what the MPI function of that name says. */
-int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
-            struct dm_comm *comm);
+int dm_send_to(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+               struct dm_comm *comm);
+static inline int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                          struct dm_comm *comm)
+{
+    return dm_unlikely(dest == MPI_PROC_NULL) ? DM_OK
+                                              : dm_send_to(buf, count, type, dest, tag, comm);
+}
 int dm_bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
              struct dm_comm *comm);
 int dm_ssend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,

@@ -183,11 +183,9 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
 {
     struct dm_mkey key = {.ctx = ctx, .source = comm->rank, .tag = tag};
     size_t len = count * (size_t)type->size;
-    int proc, err;
+    int proc = dm_comm_proc(comm, dest);
+    int err;
 
-    if (dm_unlikely(dest == MPI_PROC_NULL))
-        return DM_OK;
-    proc = dm_comm_proc(comm, dest);
     if (dm_likely(mode != DM_SEND_SYNC && send_is_eager(len, proc, mode))) {
         err = send_immediate(buf, count, type, proc, ctx, comm->rank, tag, len, 0);
         if (dm_likely(err != DM_EAGAIN)) {
@@ -201,7 +199,9 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
 int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                    struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode)
 {
-    return send_on(buf, count, type, dest, tag, comm, ctx, mode);
+    return dm_unlikely(dest == MPI_PROC_NULL)
+               ? DM_OK
+               : send_on(buf, count, type, dest, tag, comm, ctx, mode);
 }
 
 int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
@@ -241,8 +241,8 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
 
 /* ---- bodies ---- */
 
-int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
-            struct dm_comm *comm)
+int dm_send_to(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+               struct dm_comm *comm)
 {
     if (dm_unlikely(++dm_p2p.n_blocking % DM_FLOW_POLL_EVERY == 0))
         dm_p2p_flow_poll();
