@@ -8,5 +8,5 @@
 
 const dm_op_kernel_row *dm_op_kernels(void)
 {
-    return DM_HAS_WIDE() ? dm_op_kernels_wide : dm_op_kernels_narrow;
+    return DM_HAS_WIDE() ? dm_op_kernels_wide() : dm_op_kernels_narrow();
 }

@@ -16,7 +16,7 @@ typedef dm_op_kernel *dm_op_kernel_row[DM_OP_N];
 
 /* The table for this machine, by enum dm_op_ctype; the one for any, and the one for those with DM_HAS_WIDE(). */
 const dm_op_kernel_row *dm_op_kernels(void);
-extern const dm_op_kernel_row dm_op_kernels_narrow[DM_CT_N];
-extern const dm_op_kernel_row dm_op_kernels_wide[DM_CT_N];
+const dm_op_kernel_row *dm_op_kernels_narrow(void);
+const dm_op_kernel_row *dm_op_kernels_wide(void);
 
 #endif
