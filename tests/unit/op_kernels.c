@@ -401,8 +401,8 @@ static void test_wide(void)
         return;
     for (int ctype = 0; ctype < DM_CT_N; ctype++) {
         for (int code = 0; code < DM_OP_N; code++) {
-            dm_op_kernel *narrow = dm_op_kernels_narrow[ctype][code];
-            dm_op_kernel *wide = dm_op_kernels_wide[ctype][code];
+            dm_op_kernel *narrow = dm_op_kernels_narrow()[ctype][code];
+            dm_op_kernel *wide = dm_op_kernels_wide()[ctype][code];
 
             CHECK((narrow == NULL) == (wide == NULL));
             for (size_t n = 0; n < 600 && narrow != NULL; n += 1 + n / 70) {
