@@ -85,7 +85,7 @@ static bool worker_run(struct dm_io_job *job)
     int err;
 
     while (!job->part(job->arg, &err))
-        if (atomic_load_explicit(&job->is_wanted, memory_order_relaxed))
+        if (atomic_load_explicit(&job->state, memory_order_relaxed) == DM_JOB_WANTED)
             return false;
     dm_io_result_set(&job->result, err);
     return true;
@@ -144,7 +144,6 @@ bool dm_io_job_start(struct dm_io_job *job)
 {
     if (!worker_start())
         return false;
-    atomic_init(&job->is_wanted, false);
     atomic_init(&job->state, DM_JOB_TODO);
     worker.n_pending++;
     dm_wait_jobs_add(1);
@@ -159,7 +158,7 @@ bool dm_io_job_start(struct dm_io_job *job)
 /* Is it for those who wait to do the next part? Else the thread hears of it. */
 static bool job_take(struct dm_io_job *job)
 {
-    bool is_ours;
+    enum dm_io_job_state running = DM_JOB_RUNNING;
 
     if (atomic_load(&job->state) == DM_JOB_TODO) {
         pthread_mutex_lock(&worker.lock);
@@ -169,10 +168,8 @@ static bool job_take(struct dm_io_job *job)
         }
         pthread_mutex_unlock(&worker.lock);
     }
-    is_ours = atomic_load(&job->state) == DM_JOB_OURS;
-    if (!is_ours)
-        atomic_store_explicit(&job->is_wanted, true, memory_order_relaxed);
-    return is_ours;
+    (void)atomic_compare_exchange_strong(&job->state, &running, DM_JOB_WANTED);
+    return atomic_load(&job->state) == DM_JOB_OURS;
 }
 
 bool dm_io_job_help(struct dm_io_job *job)

@@ -26,6 +26,7 @@ int dm_io_result_get(const struct dm_io_result *result);
 enum dm_io_job_state {
     DM_JOB_TODO,
     DM_JOB_RUNNING, /* in the thread */
+    DM_JOB_WANTED,  /* the same, and it shall leave the rest to those who wait */
     DM_JOB_OURS,    /* of those who wait for it */
     DM_JOB_DONE,
 };
@@ -37,7 +38,6 @@ struct dm_io_job {
     void (*over)(void *arg); /* then, inside the global lock, with the result */
     void *arg;
     struct dm_io_result result;
-    _Atomic bool is_wanted; /* the thread shall leave the rest to those who wait */
     _Atomic enum dm_io_job_state state;
 };
 

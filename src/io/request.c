@@ -29,12 +29,12 @@ static int io_req_cancel(struct dm_req *req)
     return DM_OK;
 }
 
-/* What a thread does, or no thread: those of an exchange have no job. */
+/* Those of an exchange have no job. */
 static bool io_req_help(struct dm_req *req)
 {
     struct dm_io_req *r = (struct dm_io_req *)req;
 
-    return r->has_job && dm_io_job_help(&r->job);
+    return r->job.part != NULL && dm_io_job_help(&r->job);
 }
 
 static const struct dm_req_ops io_req_ops = {
@@ -129,8 +129,7 @@ void dm_io_req_run(struct dm_io_req *r)
     }
 
     r->job = (struct dm_io_job){.part = io_req_part, .over = io_req_over, .arg = r};
-    r->has_job = !converts && dm_io_job_start(&r->job);
-    if (r->has_job)
+    if (!converts && dm_io_job_start(&r->job))
         return;
     dm_io_result_set(&r->result,
                      converts ? dm_convert_run(&r->move, dm_move_run) : dm_move_run(&r->move));

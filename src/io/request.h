@@ -11,8 +11,7 @@
 /* Until it is complete it holds its file, and the view and type of its move. */
 struct dm_io_req {
     struct dm_req req;
-    struct dm_io_job job; /* its move, where a thread does that at once: */
-    bool has_job;
+    struct dm_io_job job; /* its move, where a thread does that at once */
     struct dm_move move;
     struct dm_staged staged; /* its data, if they are converted */
     struct dm_hints hints;   /* as they were at the start */

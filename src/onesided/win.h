@@ -6,7 +6,7 @@
 
 #include "onesided/onesided.h"
 
-/* Make the memory of a shared window: sizes, base and maps of all ranks. DM_ERR_RMA_SHARED. */
+/* Make and map the memory of a shared window, of all ranks. Collective over comm. DM_ERR_RMA_SHARED. */
 int dm_rma_share(struct dm_win *win, struct dm_comm *comm);
 
 #endif

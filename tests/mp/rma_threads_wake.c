@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "counter.h"
 #include "mp_test.h"
 
 #define THREADS 3
@@ -13,36 +14,6 @@
 #define BUSY_US 20000
 
 static MPI_Win wins[THREADS];
-
-/* The counter with this end of a name, of this process. */
-static long long counter(const char *end)
-{
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    unsigned long long value = 0;
-    char name[256];
-    int n, count, verbosity, class, bind, is_fixed, is_steady, is_atomic;
-    MPI_Datatype type;
-    MPI_T_enum values;
-
-    MUST(MPI_T_pvar_get_num(&n));
-    for (int i = 0; i < n; i++) {
-        int len = sizeof(name);
-
-        MUST(MPI_T_pvar_get_info(i, name, &len, &verbosity, &class, &type, &values, NULL, NULL,
-                                 &bind, &is_fixed, &is_steady, &is_atomic));
-        if (strlen(name) < strlen(end) || strcmp(name + strlen(name) - strlen(end), end) != 0)
-            continue;
-        MUST(MPI_T_pvar_session_create(&session));
-        MUST(MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &count));
-        MUST(MPI_T_pvar_read(session, handle, &value));
-        MUST(MPI_T_pvar_handle_free(session, &handle));
-        MUST(MPI_T_pvar_session_free(&session));
-        return (long long)value;
-    }
-    CHECK(!"a counter of that name");
-    return 0;
-}
 
 static void *lock(void *arg)
 {
