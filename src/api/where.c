@@ -31,6 +31,7 @@ static void where_on_long(void *arg)
     static uint32_t described;
     uint32_t number = dm_wait_long_number(dm_world.chan, &wait.since_ns);
     struct dm_p2p_lengths lengths;
+    struct dm_strbuf unexpected;
 
     (void)arg;
     if (number != described)
@@ -40,6 +41,8 @@ static void where_on_long(void *arg)
     wait.n_posted = lengths.n_posted;
     wait.n_unexpected = lengths.n_unexpected;
     wait.unexpected_bytes = lengths.unexpected_bytes;
+    dm_strbuf_init(&unexpected, wait.unexpected, sizeof(wait.unexpected));
+    dm_p2p_unexpected_text(&unexpected);
     wait.seen_ns = dm_clock_ns();
     dm_where_write(&wait);
     dm_event_raise(DM_EVENT_LONG_WAIT, DM_EVENT_NO_CTX, 0, 0,

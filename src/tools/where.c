@@ -170,9 +170,10 @@ static void where_print_wait(FILE *out, const struct dm_where_wait *wait)
             (double)(dm_clock_ns() - wait->since_ns) * 1e-9);
     if (wait->text[0] != '\0')
         fprintf(out, ": waits for %s", wait->text);
-    fprintf(out, "; receives posted: %llu, messages unexpected: %llu (%llu bytes)\n",
+    fprintf(out, "; receives posted: %llu, messages unexpected: %llu (%llu bytes)%s%s\n",
             (unsigned long long)wait->n_posted, (unsigned long long)wait->n_unexpected,
-            (unsigned long long)wait->unexpected_bytes);
+            (unsigned long long)wait->unexpected_bytes, wait->unexpected[0] != '\0' ? ": " : "",
+            wait->unexpected);
 }
 
 int dm_where_print(FILE *out, const struct dm_where_list *list, const char *job, bool has_stacks)
@@ -221,6 +222,8 @@ static void json_rank(FILE *out, struct dm_where *file, bool has_stacks)
         fprintf(out, ", \"posted\": %llu, \"unexpected\": %llu, \"unexpected_bytes\": %llu",
                 (unsigned long long)wait.n_posted, (unsigned long long)wait.n_unexpected,
                 (unsigned long long)wait.unexpected_bytes);
+        fprintf(out, ", \"unexpected_from\": ");
+        dm_out_json(out, wait.unexpected, sizeof(wait.unexpected));
     }
     if (has_stacks) {
         fprintf(out, ", \"stack\": ");

@@ -94,7 +94,8 @@ struct dm_where_wait dm_where_read(struct dm_where *where)
         if (seq % 2 == 0 && seq == atomic_load(&where->seq))
             break;
     }
-    wait.call[sizeof(wait.call) - 1] = wait.text[sizeof(wait.text) - 1] = '\0';
+    wait.call[sizeof(wait.call) - 1] = wait.text[sizeof(wait.text) - 1] =
+        wait.unexpected[sizeof(wait.unexpected) - 1] = '\0';
     return wait;
 }
 

@@ -11,7 +11,7 @@
 
 #define DM_WHERE_FILE    "datum-where"
 #define DM_WHERE_MAGIC   UINT32_C(0x65726877)
-#define DM_WHERE_VERSION 1
+#define DM_WHERE_VERSION 2
 #define DM_WHERE_STACK   12288
 /* A wait that has not been seen for so long is over. */
 #define DM_WHERE_STALE_NS UINT64_C(1000000000)
@@ -24,7 +24,8 @@ struct dm_where_wait {
     char text[320];    /* what it waits for */
     uint64_t n_posted; /* receives, */
     uint64_t n_unexpected;
-    uint64_t unexpected_bytes; /* of messages without a receive */
+    uint64_t unexpected_bytes; /* of messages without a receive, */
+    char unexpected[320];      /* some of them */
 };
 
 struct dm_where {

@@ -34,8 +34,10 @@ static void for_ever(const char *how)
         MPI_Waitany(2, reqs, &i, MPI_STATUS_IGNORE);
     }
     /* Rank 2 computes; it is no part of it. */
-    if (strcmp(how, "two") == 0 && rank < 2)
+    if (strcmp(how, "two") == 0 && rank < 2) {
+        MPI_Send(big, 3 + rank, MPI_SHORT, 1 - rank, 6, MPI_COMM_WORLD);
         receive_from(1 - rank, 5);
+    }
     while (strcmp(how, "two") == 0 && rank == 2)
         sleep(1);
     if (strcmp(how, "barrier") == 0) {

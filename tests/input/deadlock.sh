@@ -30,14 +30,14 @@ found() {
 world='of MPI_COMM_WORLD'
 for provider in datum-shm datum-tcp; do
     export DATUM_PROVIDER=$provider
-    check "$provider: a ring of receives" found recv "0 on $host is in MPI_Recv and waits for a message from rank 1 $world, tag 5$" \
+    check "$provider: a ring of receives" found recv "0 on $host is in MPI_Recv and waits for a message from rank 1 $world, tag 5 \\(count 1, MPI_INT\\)$" \
         '1 .* from rank 2 ' '2 .* from rank 0 '
-    check "$provider: a long message" found send "0 .* MPI_Send .* its message of 1048576 bytes to be received by rank 1 $world, tag 5$" '1 ' '2 '
+    check "$provider: a long message" found send "0 .* MPI_Send .* its message of 1048576 bytes to be received by rank 1 $world, tag 5 \\(count 1048576, MPI_BYTE\\)$" '1 ' '2 '
     check "$provider: MPI_Finalize" found finalize '0 .* MPI_Recv .* from rank 1 ' \
         '1 on .* has called MPI_Finalize and waits for '
 done
 unset DATUM_PROVIDER
-check 'any source' found any "0 .* any rank $world, any tag$" '1 ' '2 '
+check 'any source' found any "0 .* any rank $world, any tag \\(count 1, MPI_INT\\)$" '1 ' '2 '
 check 'a synchronous send' found ssend '0 .* MPI_Ssend ' '1 ' '2 '
 check 'a probe' found probe '0 .* MPI_Probe ' '1 ' '2 '
 check 'one of several requests' found waitany '0 .* MPI_Waitany and waits for one of 2 requests: a message from ' '1 ' '2 '

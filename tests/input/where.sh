@@ -17,7 +17,7 @@ for ((i = 0; i < 200; i++)); do
 done
 lists() {
     datum-ps --job "$job" | tee ps
-    grep -qE "^rank 0 of 3 on $host \(process [0-9]+\) is in MPI_Recv for [0-9.]+ s: waits for a message from rank 1 of MPI_COMM_WORLD, tag 5; receives posted: 1, messages unexpected: 0 " ps &&
+    grep -qE "^rank 0 of 3 on $host \(process [0-9]+\) is in MPI_Recv for [0-9.]+ s: waits for a message from rank 1 of MPI_COMM_WORLD, tag 5 \(count 1, MPI_INT\); receives posted: 1, messages unexpected: 1 \([0-9]+ bytes\): from rank 1 of MPI_COMM_WORLD, tag 6, 8 bytes$" ps &&
         grep -qE '^rank 1 .* from rank 0 ' ps && grep -qE '^rank 2 .* runs$' ps && [ "$(grep -c '^rank' ps)" = 3 ]
 }
 stacks() {
@@ -34,6 +34,7 @@ job = json.loads(lines[0])
 assert job["format"] == 1 and job["size"] == 3 and [r["rank"] for r in job["ranks"]] == [0, 1, 2]
 first = job["ranks"][0]
 assert first["state"] == "waits" and first["call"] == "MPI_Recv" and first["posted"] == 1 and first["seconds"] > 0
+assert first["unexpected_from"] == "from rank 1 of MPI_COMM_WORLD, tag 6, 8 bytes"
 assert "from rank 1" in first["for"] and "MPI_Recv+" in first["stack"]
 assert job["ranks"][2]["state"] == "runs"
 END

@@ -182,8 +182,11 @@ static size_t tx_eager_of(const struct dm_ia *ia)
 
 size_t dm_adapt_eager_good(const struct dm_conn *conn)
 {
-    bool is_tuned = conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0;
+    bool is_tuned;
 
+    if (conn->state < DM_CONN_UP) /* the server's thread chooses rail and ring */
+        return EAGER_LOCAL;
+    is_tuned = conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0;
     if (!is_tuned && conn->adapt->rings.is_auto_size &&
         conn->ring.slot_size > conn->adapt->rings.size_auto)
         return 2 * conn->ring.slot_size;

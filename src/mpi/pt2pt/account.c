@@ -3,6 +3,14 @@
  */
 #include "mpi/pt2pt/p2p.h"
 
+/* Of the unexpected messages, those that are told of. */
+#define UNEXP_SHOWN 4
+
+struct account_unexp {
+    struct dm_strbuf *text;
+    int n;
+};
+
 void dm_p2p_account_comm(struct dm_wait_account *account, const struct dm_comm *comm)
 {
     if (comm->name[0] != '\0')
@@ -56,6 +64,14 @@ void dm_p2p_account_recv(struct dm_wait_account *account, const struct dm_comm *
         dm_p2p_account_proc(account, dm_comm_proc(comm, key->source));
 }
 
+/* " (count 100, MPI_DOUBLE)" of what the program gave to a request; nothing of what the library sends itself. */
+static void account_add_data(struct dm_wait_account *account, const struct dm_p2p_req *r)
+{
+    if ((r->node.key.ctx & 1) != 0 || r->type == NULL || r->type->name[0] == '\0')
+        return;
+    dm_strbuf_addf(&account->text, " (count %zu, %s)", r->count, r->type->name);
+}
+
 static void account_matched(struct dm_wait_account *account, const struct dm_p2p_req *r)
 {
     account->is_open = true; /* the data are under way */
@@ -86,8 +102,10 @@ void dm_p2p_account_req(struct dm_wait_account *account, const struct dm_req *re
             dm_p2p_account_recv(account, req->comm, &r->node.key);
         else
             account_matched(account, r);
+        account_add_data(account, r);
     } else if (req->kind == DM_REQ_SEND && dm_p2p_req_is_plain(req) && r->inner == NULL) {
         account_send(account, r);
+        account_add_data(account, r);
     } else {
         account->is_open = true;
         dm_strbuf_add(&account->text, req->kind == DM_REQ_COLL  ? "a nonblocking collective"
@@ -146,6 +164,46 @@ void dm_p2p_queues(struct dm_p2p_lengths *lengths)
     lengths->n_posted = dm_p2p.match.n_table + (dm_p2p.match.only != NULL);
     lengths->n_unexpected = dm_p2p.match.n_unexp;
     lengths->unexpected_bytes = dm_p2p.flow.n_bytes;
+}
+
+/* The communicator whose messages have this context, if it still has a handle. */
+static const struct dm_comm *account_comm_of(uint32_t ctx)
+{
+    const struct dm_handle_table *table = &dm_handles.of[DM_KIND_COMM];
+
+    for (uint32_t i = 0; i < DM_HANDLE_N_BUILTIN + table->n; i++) {
+        const void *slot = i < DM_HANDLE_N_BUILTIN ? (void *)table->builtin[i]
+                                                   : table->slots[i - DM_HANDLE_N_BUILTIN];
+        const struct dm_comm *comm = slot;
+
+        if (slot != NULL && ((uintptr_t)slot & 1) == 0 && comm->ctx == (ctx & ~UINT32_C(1)))
+            return comm;
+    }
+    return NULL;
+}
+
+/* A line of the unexpected messages; yes when no more is wanted. */
+static bool account_add_unexp(const struct dm_mnode *node, void *arg)
+{
+    const struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
+    const struct dm_comm *comm = account_comm_of(node->key.ctx);
+    struct account_unexp *list = arg;
+    struct dm_wait_account line = {.n = 0};
+
+    dm_strbuf_init(&line.text, line.chars, sizeof(line.chars));
+    if (comm != NULL)
+        account_add_peer(&line, comm, node->key.source, &node->key);
+    else
+        dm_strbuf_addf(&line.text, "process %d, tag %d", u->proc, node->key.tag);
+    dm_strbuf_addf(list->text, "%sfrom %s, %zu bytes", list->n > 0 ? "; " : "", line.chars, u->len);
+    return ++list->n == UNEXP_SHOWN;
+}
+
+void dm_p2p_unexpected_text(struct dm_strbuf *text)
+{
+    struct account_unexp list = {.text = text};
+
+    (void)dm_match_some_unexp_of(&dm_p2p.match, account_add_unexp, &list);
 }
 
 void dm_p2p_account_start(void)

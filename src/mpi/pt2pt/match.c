@@ -357,8 +357,8 @@ void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
 }
 
 struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
-                                        bool (*is_it)(const struct dm_mnode *node, const void *arg),
-                                        const void *arg)
+                                        bool (*is_it)(const struct dm_mnode *node, void *arg),
+                                        void *arg)
 {
     for (uint32_t i = 0; i < m->unexp.n_buckets; i++)
         for (struct dm_mnode *first = m->unexp.buckets[i]; first != NULL; first = first->chain) {
@@ -375,7 +375,7 @@ struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
     return NULL;
 }
 
-static bool match_any(const struct dm_mnode *node, const void *arg)
+static bool match_any(const struct dm_mnode *node, void *arg)
 {
     (void)node, (void)arg;
     return true;

@@ -94,8 +94,8 @@ void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
 struct dm_mnode *dm_match_some_unexp(struct dm_match *m);
 /* The same of those that is_it says yes to. */
 struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
-                                        bool (*is_it)(const struct dm_mnode *node, const void *arg),
-                                        const void *arg);
+                                        bool (*is_it)(const struct dm_mnode *node, void *arg),
+                                        void *arg);
 /* Keep the level of level->ctx from now on, which is counted first; and no longer. */
 void dm_match_add_level(struct dm_match *m, struct dm_match_level *level);
 void dm_match_del_level(struct dm_match *m, struct dm_match_level *level);

@@ -35,6 +35,8 @@ struct dm_p2p_lengths {
     size_t unexpected_bytes;
 };
 void dm_p2p_queues(struct dm_p2p_lengths *lengths);
+/* "from rank 1 of MPI_COMM_WORLD, tag 5, 8 bytes; ...": some messages without a receive. */
+void dm_p2p_unexpected_text(struct dm_strbuf *text);
 /* Of them those of one communicator, without collectives, counted one by one. */
 size_t dm_p2p_n_posted(const struct dm_comm *comm);
 size_t dm_p2p_n_unexpected(const struct dm_comm *comm);

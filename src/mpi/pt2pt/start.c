@@ -100,7 +100,7 @@ static void p2p_on_lost(void *arg, int proc, int err)
     p2p_lose(proc, p2p_may_come_from);
 }
 
-static bool p2p_is_from(const struct dm_mnode *node, const void *arg)
+static bool p2p_is_from(const struct dm_mnode *node, void *arg)
 {
     return dm_container_of(node, const struct dm_p2p_unexp, nodes[0])->proc == *(const int *)arg;
 }
