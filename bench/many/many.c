@@ -187,12 +187,20 @@ static void halo(void)
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Seconds of one call. */
+/* Seconds of the first call, which may connect, and of one of many. */
 static void repeat(const char *name, void (*call)(void))
 {
+    char text[64];
     int n = 1;
     double t;
 
+    MPI_Barrier(MPI_COMM_WORLD);
+    t = now();
+    call();
+    if (call != barrier) {
+        snprintf(text, sizeof(text), "%s_first", name);
+        say(text, now() - t);
+    }
     for (;;) {
         int next = 0;
 
@@ -262,6 +270,9 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     room = calloc(2, (size_t)size * 8 > HALO_LEN ? (size_t)size * 8 : HALO_LEN);
+    t = now();
+    barrier();
+    say("barrier_first", now() - t);
     if (!is_near)
         crowd();
     repeat("barrier", barrier);
