@@ -190,6 +190,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     ia->caps.has_ext = limits.has_ext;
     ia->caps.keeps_iov = limits.keeps_iov;
     ia->caps.has_agents = limits.has_agents;
+    ia->caps.has_quals = limits.has_quals;
     ia->caps.has_clock = limits.has_clock;
     ia->caps.needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->limits.max_req = ia_min_pos(65536, limits.max_req);
@@ -248,12 +249,12 @@ static int ia_evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD
     return DM_OK;
 }
 
-int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
-                 DAT_PSP_HANDLE *psp_p)
+int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, bool is_any,
+                 DAT_CONN_QUAL *qual_p, DAT_PSP_HANDLE *psp_p)
 {
-    DAT_RETURN rc = DAT_SUCCESS;
+    DAT_RETURN rc = DAT_CONN_QUAL_IN_USE;
 
-    for (unsigned i = 0; i < QUAL_TRIES; i++) {
+    for (unsigned i = 0; i < QUAL_TRIES && !is_any; i++) {
         *qual_p = QUAL_FIRST + ((unsigned)getpid() * 3 + i) % QUAL_RANGE;
         rc = dat_psp_create(ia, *qual_p, evd, DAT_PSP_CONSUMER_FLAG, psp_p);
         if (rc == DAT_SUCCESS)
@@ -340,7 +341,8 @@ static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
     if (err == DM_OK)
         err = ia_create_cm(ia, n_peers);
     if (err == DM_OK)
-        err = dm_ia_listen(ia->ia, ia->name, ia->cm.evd, &ia->cm.qual, &ia->cm.psp);
+        err = dm_ia_listen(ia->ia, ia->name, ia->cm.evd, ia->caps.has_quals, &ia->cm.qual,
+                           &ia->cm.psp);
     if (err == DM_OK && ia->caps.is_late)
         err = dm_lmr_create(ia, ia->memory.echo.bytes, sizeof(ia->memory.echo.bytes), -1,
                             &ia->memory.echo.lmr);

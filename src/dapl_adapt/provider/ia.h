@@ -66,6 +66,7 @@ struct dm_ia_caps {
     bool is_manual;      /* nothing arrives but in polls and waits */
     bool has_ext;        /* it names the InfiniBand extensions */
     bool has_agents;     /* a thread of its own calls agents of notification objects */
+    bool has_quals;      /* qualifiers of its own choice are connected to faster */
     bool has_clock;      /* it models a network, in virtual time (util/clock.h) */
     bool can_share;      /* takes shared memory registrations, as probed */
     bool is_pinning;     /* registration pins pages: a kept one can go stale */
@@ -229,9 +230,10 @@ void dm_ia_found(const struct dm_ia *ia, char *text, size_t len);
  */
 int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
                       DAT_EVD_HANDLE *async_p);
-/* Listen on a qualifier of our own: near one made from the process id, else any. */
-int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
-                 DAT_PSP_HANDLE *psp_p);
+/* Listen on a qualifier of our own: near one made from the process id, else, or with is_any, one of the
+ * provider's choice. */
+int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, bool is_any,
+                 DAT_CONN_QUAL *qual_p, DAT_PSP_HANDLE *psp_p);
 
 /*
  * An endpoint for n_recv receives and n_req requests; with is_shared it takes its receives from

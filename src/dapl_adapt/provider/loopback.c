@@ -63,7 +63,8 @@ static bool loopback_setup(struct dm_loopback *loop)
                           &loop->cm_evd) == DAT_SUCCESS &&
            dat_evd_create(ia->ia, EVD_QLEN, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &loop->dto_evd) ==
                DAT_SUCCESS &&
-           dm_ia_listen(ia->ia, ia->name, loop->cm_evd, &loop->qual, &loop->psp) == DM_OK &&
+           dm_ia_listen(ia->ia, ia->name, loop->cm_evd, ia->caps.has_quals, &loop->qual,
+                        &loop->psp) == DM_OK &&
            dat_ep_create(ia->ia, ia->pz, loop->dto_evd, loop->dto_evd, loop->cm_evd, &attr,
                          &loop->out) == DAT_SUCCESS &&
            dat_ep_create(ia->ia, ia->pz, loop->dto_evd, loop->dto_evd, loop->cm_evd, &attr,

@@ -60,6 +60,7 @@ static void own_words(const DAT_PROVIDER_ATTR *attr, struct dm_probe_limits *lim
     limits->is_manual = strcmp(own_word(attr, "progress"), "manual") == 0;
     limits->is_driven = strcmp(own_word(attr, "progress"), "auto") == 0 || limits->is_manual;
     limits->has_agents = strcmp(own_word(attr, "agents"), "thread") == 0;
+    limits->has_quals = strcmp(own_word(attr, "qualifiers"), "find") == 0;
     limits->has_clock = strcmp(own_word(attr, "clock"), "virtual") == 0;
     limits->can_grow = strcmp(own_word(attr, "evd_resize"), "yes") == 0;
     limits->can_wake = strcmp(own_word(attr, "evd_post_se"), "yes") == 0;

@@ -35,6 +35,7 @@ struct dm_probe_limits {
     bool is_driven;  /* data arrives in consumers' polls of event queues, or late */
     bool is_manual;  /* and they do not at any other time */
     bool has_agents; /* a thread of its own calls agents of notification objects */
+    bool has_quals;  /* qualifiers of its own choice are connected to faster */
     bool has_clock;  /* it models a network, in virtual time */
     bool has_ext;    /* it names the InfiniBand extensions */
     bool keeps_iov;  /* it says that triplets are its own until their request has completed */

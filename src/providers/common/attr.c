@@ -26,6 +26,7 @@ static DAT_NAMED_ATTR provider_attrs[] = {
     {"evd_resize", "yes"},
     {"evd_post_se", "yes"},
     {"threads", "objects"}, /* different threads may use different objects, whatever the line */
+    {"qualifiers", "find"}, /* those of dat_psp_create_any() lead to the process at once */
     {"agents", "thread"},   /* the provider's thread calls them, and holds no lock then */
     {"progress", "auto"},   /* the last one: left out where consumers do not drive (is_driven) */
 };

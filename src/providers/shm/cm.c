@@ -13,6 +13,8 @@
 #include "providers/shm/ctrl.h"
 #include "providers/shm/dto.h"
 #include "providers/shm/transport/csp.h"
+#include "providers/shm/transport/inbox.h"
+#include "providers/shm/transport/near.h"
 #include "providers/shm/transport/peer.h"
 #include "providers/shm/transport/quiesce.h"
 #include "util/log.h"
@@ -62,6 +64,12 @@ static void cm_send_request(struct dm_shm_conn *conn)
     dm_shm_ctrl_send(conn, &msg, conn->ia->seg.fd);
 }
 
+static void cm_watch_deadline(struct dm_shm_conn *conn)
+{
+    if (dm_shm_cm_due(conn, dm_futex_now()) < conn->ia->wake_at)
+        dm_shm_kick(&conn->ia->pia); /* there is an earlier deadline now */
+}
+
 /* Connect to the listener. */
 static void cm_try_connect(struct dm_shm_conn *conn)
 {
@@ -84,8 +92,7 @@ static void cm_try_connect(struct dm_shm_conn *conn)
         }
         conn->state = !is_full && dm_shm_csp_wait(conn) ? DM_CONN_CSP_WAIT : DM_CONN_RETRY;
     }
-    if (dm_shm_cm_due(conn, dm_futex_now()) < conn->ia->wake_at)
-        dm_shm_kick(&conn->ia->pia); /* there is an earlier deadline now */
+    cm_watch_deadline(conn);
 }
 
 /* Connect again soon, with a new socket: the request is redirected, or the
@@ -101,9 +108,21 @@ static void cm_reconnect(struct dm_shm_conn *conn)
         return;
     }
     dm_shm_ctrl_drop(conn);
+    if (conn->peer != NULL) /* of a near one */
+        dm_shm_peer_put(conn->ia, conn->peer);
+    conn->peer = NULL;
+    conn->is_near = false;
     dm_shm_src_replace(conn->ia, &conn->src, fd);
     conn->is_peer_gone = false;
     conn->state = DM_CONN_RETRY;
+}
+
+void dm_shm_cm_apart(struct dm_shm_conn *conn)
+{
+    if (!conn->is_near || conn->state != DM_CONN_REQUESTED)
+        return;
+    cm_reconnect(conn);
+    cm_watch_deadline(conn);
 }
 
 /* The consumer that listens has handed the request off. */
@@ -118,37 +137,62 @@ static void shm_cm_redirected(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
         cm_reconnect(conn);
 }
 
-DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, bool is_common,
-                           const struct dm_connect *how)
+/* Begin with what there is: a socket, or the peer's segment. Takes both over. */
+static DAT_RETURN cm_begin(struct dm_shm_ep *ep, int fd, struct dm_shm_peer *peer,
+                           const struct dm_shm_active *active, const struct dm_connect *how)
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_out = fd < 0 && is_out_of_files(errno);
-    struct dm_shm_conn *conn = fd >= 0 ? dm_shm_conn_new(ia, fd, DM_CONN_RETRY) : NULL;
     uint8_t *request = malloc((size_t)how->len + 1);
+    struct dm_shm_conn *conn = request != NULL ? dm_shm_conn_new(ia, fd, DM_CONN_RETRY) : NULL;
 
-    if (is_out)
-        dm_shm_no_descriptor(ia);
-    if (conn == NULL || request == NULL) {
+    if (conn == NULL) {
         free(request);
-        free(conn);
-        if (fd >= 0)
-            close(fd);
         return DM_DAT_NOMEM;
     }
     if (how->len > 0)
         memcpy(request, how->data, (size_t)how->len);
+    conn->active = *active;
     conn->active.request = request;
     conn->active.request_len = how->len;
-    conn->active.to = *to;
-    conn->active.is_common = is_common;
     conn->deadline = dm_futex_deadline(how->timeout);
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     dm_shm_ep_attach(ep, conn);
     atomic_store(&ep->sh->link, DM_LINK_WAIT);
     atomic_store(&ep->ep.state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-    cm_try_connect(conn);
+    conn->is_near = peer != NULL;
+    if (conn->is_near) {
+        conn->peer = peer;
+        conn->pid = peer->pid;
+        cm_send_request(conn);
+        cm_watch_deadline(conn);
+    } else {
+        cm_try_connect(conn);
+    }
     return DAT_SUCCESS;
+}
+
+DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, bool is_common,
+                           const struct dm_connect *how)
+{
+    const struct dm_shm_active active = {.to = *to, .is_common = is_common, .qual = how->qual};
+    struct dm_shm_ia *ia = dm_shm_ia_of(ep);
+    struct dm_shm_peer *peer = is_common ? NULL : dm_shm_near_find(ia, how->qual);
+    int fd = -1;
+    DAT_RETURN ret;
+
+    if (peer == NULL) {
+        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 && is_out_of_files(errno))
+            dm_shm_no_descriptor(ia);
+        if (fd < 0)
+            return DM_DAT_NOMEM;
+    }
+    ret = cm_begin(ep, fd, peer, &active, how);
+    if (ret != DAT_SUCCESS && peer != NULL)
+        dm_shm_peer_put(ia, peer);
+    else if (ret != DAT_SUCCESS)
+        close(fd);
+    return ret;
 }
 
 DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
@@ -243,7 +287,10 @@ static void shm_cm_accepted(struct dm_shm_conn *conn, const struct dm_shm_ctrl *
     if (how == CONFIRM_FULL)
         dm_shm_ctrl_send_type(conn, DM_CTRL_CONFIRM_LOST);
     dm_shm_ep_established(ep);
-    dm_shm_src_close(conn->ia, &conn->src); /* by this the other side's thread hears of it */
+    if (conn->is_near)
+        dm_shm_inbox_confirm(conn);
+    else
+        dm_shm_src_close(conn->ia, &conn->src); /* by this the other side's thread hears of it */
 }
 
 void dm_shm_cm_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)

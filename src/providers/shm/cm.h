@@ -17,6 +17,8 @@ DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, b
                            const struct dm_connect *how);
 /* The attempt has failed: one event, and the endpoint needs a reset. */
 void dm_shm_cm_fail(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len);
+/* The peer cannot open our segment: ask again by a socket. */
+void dm_shm_cm_apart(struct dm_shm_conn *conn);
 /* The answer to our request. */
 void dm_shm_cm_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
 
@@ -26,6 +28,9 @@ void dm_shm_cm_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg,
 void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener);
 /* A request has arrived. */
 void dm_shm_cm_request(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
+/* The same from an inbox. False: this process has no descriptor or memory now. */
+struct dm_shm_letter;
+bool dm_shm_cm_request_near(struct dm_shm_ia *ia, const struct dm_shm_letter *letter);
 /* Accept a request for an endpoint: it waits for the confirmation now. */
 void dm_shm_cm_accept_conn(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_COUNT len,
                            const void *data);

@@ -15,6 +15,9 @@
 
 #include "providers/shm/ctrl.h"
 #include "providers/shm/transport/csp.h"
+#include "providers/shm/transport/inbox.h"
+#include "providers/shm/transport/near.h"
+#include "providers/shm/transport/peer.h"
 
 enum { ANY_FIRST = 0x10000, ANY_TRIES = 100000 };
 enum { HALF_OPEN_MAX = 64, PAUSE_NS = 10000000 };
@@ -58,13 +61,15 @@ DAT_RETURN dm_shm_cm_listen(struct dm_sp *sp)
 
 DAT_RETURN dm_shm_cm_listen_any(struct dm_sp *sp)
 {
-    /* Start somewhere else in every process, so that they rarely collide. */
+    /* One by which others find the segment; else start somewhere else in every process, so that they
+     * rarely collide. */
     DAT_CONN_QUAL first = ANY_FIRST + (DAT_CONN_QUAL)(uint32_t)getpid() * 256u;
 
     for (DAT_CONN_QUAL i = 0; i < ANY_TRIES; i++) {
+        DAT_CONN_QUAL near = dm_shm_near_qual((struct dm_shm_ia *)sp->obj.ia, (unsigned)i);
         DAT_RETURN ret;
 
-        sp->qual = first + i;
+        sp->qual = near != 0 ? near : first + i;
         ret = dm_shm_cm_listen(sp);
         if (DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE)
             return ret;
@@ -181,6 +186,50 @@ void dm_shm_cm_request(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, 
     conn->state = DM_CONN_CR;
     conn->deadline = DM_FUTEX_FOREVER;
     ia->n_half_open--;
+}
+
+static struct dm_sp *cm_find_sp(const struct dm_shm_ia *ia, DAT_CONN_QUAL qual)
+{
+    dm_list_for_each (it, &ia->srcs) {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_shm_listener *listener = (struct dm_shm_listener *)src;
+
+        if (src->kind == DM_SRC_LISTEN && listener->sp != NULL && listener->sp->qual == qual &&
+            listener->sp->obj.type != DAT_HANDLE_TYPE_CSP)
+            return listener->sp;
+    }
+    return NULL;
+}
+
+bool dm_shm_cm_request_near(struct dm_shm_ia *ia, const struct dm_shm_letter *letter)
+{
+    struct dm_shm_peer *peer = dm_shm_near_open(ia, letter->pid, letter->fd, letter->msg.id);
+    struct dm_shm_conn *conn;
+
+    if (peer == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+        dm_shm_no_descriptor(ia);
+        return false;
+    }
+    if (peer == NULL)
+        return dm_shm_near_refuse(ia, letter);
+    conn = dm_shm_conn_new(ia, -1, DM_CONN_HALF_OPEN);
+    if (conn == NULL) {
+        dm_shm_peer_put(ia, peer);
+        return false;
+    }
+    ia->n_half_open++;
+    dm_list_add_tail(&ia->srcs, &conn->src.link);
+    conn->is_near = true;
+    conn->peer = peer;
+    conn->pid = peer->pid;
+    conn->peer_id = letter->msg.conn;
+    conn->reply = letter->reply;
+    conn->sp = cm_find_sp(ia, letter->qual);
+    if (conn->sp != NULL)
+        dm_shm_cm_request(conn, &letter->msg, -1);
+    else
+        dm_shm_cm_reject(conn, false, 0, NULL);
+    return true;
 }
 
 void dm_shm_cm_accept_conn(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_COUNT len,

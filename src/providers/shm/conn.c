@@ -89,8 +89,9 @@ bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ms
 {
     if (msg->version != DM_SHM_VERSION)
         return false;
-    conn->peer = dm_shm_peer_get(conn->ia, fd, msg->id, conn->pid);
     if (conn->peer == NULL)
+        conn->peer = dm_shm_peer_get(conn->ia, fd, msg->id, conn->pid);
+    if (conn->peer == NULL || conn->peer->id != msg->id)
         return false;
     if (!dm_shm_peer_ep_ok(conn->peer, msg->ep))
         return false;
@@ -172,6 +173,12 @@ void dm_shm_conn_ready(struct dm_shm_conn *conn)
     conn_dispatch(conn, &msg, fd);
     if (fd >= 0)
         close(fd);
+}
+
+void dm_shm_conn_answered(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
+{
+    if (!conn->src.is_dead && !conn->is_peer_gone)
+        conn_dispatch(conn, msg, -1);
 }
 
 static bool conn_may_hear(const struct dm_shm_conn *conn)

@@ -1,6 +1,6 @@
 /*
- * Connections and listeners. A connection has a socket while the two sides shake hands; what they
- * say later goes through control rings. ia->lock is held in all functions.
+ * Connections and listeners. A connection that is not near has a socket while the two sides shake
+ * hands; what they say later goes through control rings. ia->lock is held in all functions.
  */
 #ifndef DM_PROVIDERS_SHM_CONN_H
 #define DM_PROVIDERS_SHM_CONN_H
@@ -35,7 +35,8 @@ struct dm_shm_active {
     uint8_t *request; /* private data; malloc */
     DAT_COUNT request_len;
     uint16_t n_redirects;
-    bool is_common; /* by dm_shm_ep_common_connect() */
+    bool is_common;     /* by dm_shm_ep_common_connect() */
+    DAT_CONN_QUAL qual; /* otherwise */
 };
 
 /* Control messages that wait for space, see ctrl.c. */
@@ -59,6 +60,8 @@ struct dm_shm_conn {
     uint32_t owner;      /* how the peer signs events in our rings */
     uint32_t peer_owner; /* how we sign in its rings */
     uint64_t deadline;
+    bool is_near;                /* shakes hands through inboxes, without a socket */
+    uint32_t reply;              /* the slot of the peer's inbox for our answer */
     bool is_peer_gone;           /* has died, or has hung up without being connected */
     bool was_up;                 /* established */
     bool is_aborted;             /* the peer has not read for too long; the thread ends it */
@@ -85,6 +88,8 @@ bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ms
 void dm_shm_conn_ready(struct dm_shm_conn *conn);
 /* Somebody has notified us of it: look for control messages, and for space for ours. */
 void dm_shm_conn_look(struct dm_shm_conn *conn);
+/* A message of its handshake has come into our inbox. */
+void dm_shm_conn_answered(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg);
 /* A control message with a descriptor has come for it. */
 void dm_shm_conn_hear(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
 /* The peer has died, or given up, or broken the rules. */

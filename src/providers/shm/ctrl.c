@@ -11,6 +11,7 @@
 #include "providers/shm/dto.h"
 #include "providers/shm/ext.h"
 #include "providers/shm/srq.h"
+#include "providers/shm/transport/inbox.h"
 #include "providers/shm/transport/map.h"
 #include "providers/shm/transport/peer.h"
 #include "providers/shm/transport/stage.h"
@@ -32,6 +33,8 @@ static bool ctrl_is_last(const struct dm_shm_ctrl *msg)
 /* 1 sent, or the peer is gone, 0 no space. */
 static int ctrl_try(struct dm_shm_conn *conn, struct dm_shm_ctrl *msg, int fd)
 {
+    if (!conn->was_up && conn->is_near)
+        return dm_shm_inbox_send(conn, msg);
     if (!conn->was_up)
         return dm_shm_sock_send(conn->src.fd, NULL, msg, fd) != 0;
     if (fd >= 0)

@@ -55,6 +55,7 @@ DAT_RETURN dm_shm_ia_open(struct dm_pia *pia, const char *params)
 
     dm_list_init(&ia->peers);
     dm_hash_init(&ia->peers_by_id);
+    dm_hash_init(&ia->peers_by_qual);
     dm_list_init(&ia->free_keys);
     dm_ia_local_addr(&pia->addr.in);
     if (!shm_ia_read_params(ia, params, &size))
@@ -84,5 +85,6 @@ void dm_shm_ia_close(struct dm_pia *pia)
 
     dm_shm_keys_close(ia);
     dm_hash_fini(&ia->peers_by_id);
+    dm_hash_fini(&ia->peers_by_qual);
     dm_shm_seg_close(&ia->seg);
 }

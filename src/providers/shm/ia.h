@@ -37,7 +37,8 @@ struct dm_shm_ia {
     uint32_t n_keys_used; /* entries of the table that have ever been used */
     /* Connections. */
     struct dm_list peers;
-    struct dm_hash peers_by_id; /* the first of those with an id */
+    struct dm_hash peers_by_id;   /* the first of those with an id */
+    struct dm_hash peers_by_qual; /* those that a qualifier names, see near.h */
     struct dm_shm_doorbell doorbell;
     struct dm_shm_guard guard;
     uint32_t last_owner;

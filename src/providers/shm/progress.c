@@ -15,6 +15,7 @@
 
 #include "providers/shm/cm.h"
 #include "providers/shm/ctrl.h"
+#include "providers/shm/transport/inbox.h"
 #include "util/slice.h"
 
 enum { N_EVENTS = 64, NS_PER_MS = 1000000 };
@@ -130,6 +131,7 @@ static int src_timers(struct dm_shm_ia *ia)
     struct dm_list *it;
 
     dm_shm_doorbell_look(ia);
+    next = dm_shm_inbox_look(ia);
     it = ia->srcs.next;
     while (it != &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);

@@ -23,8 +23,10 @@ SRCS_provider_shm += \
     src/providers/shm/transport/cost.c \
     src/providers/shm/transport/csp.c \
     src/providers/shm/transport/guard.c \
+    src/providers/shm/transport/inbox.c \
     src/providers/shm/transport/map.c \
     src/providers/shm/transport/model.c \
+    src/providers/shm/transport/near.c \
     src/providers/shm/transport/peer.c \
     src/providers/shm/transport/preset.c \
     src/providers/shm/transport/quiesce.c \

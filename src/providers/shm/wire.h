@@ -1,9 +1,10 @@
 /*
  * Control messages between the progress threads of two instances.
  *
- * To shake hands the side that connects opens a SOCK_SEQPACKET socket to where the other one
- * listens: REQUEST and its answer, then the side that connects confirms in the other's segment and
- * closes the socket. So each side learns of the other's end until then. What they say later goes through
+ * To shake hands the side that connects sends a REQUEST and gets an answer, then it confirms in the
+ * other's segment. Where the qualifier names a segment that can be opened (near.h) they write into each
+ * other's inbox (inbox.h), else the one opens a SOCK_SEQPACKET socket to where the other
+ * listens, and closes it in the end. What they say later goes through
  * control rings in each other's segments (ctrl_ring.h); the one doorbell of an instance gets
  * notifications, with the receiver's id of the connection.
  *
@@ -44,6 +45,9 @@ enum dm_shm_ctrl_type {
     DM_CTRL_HANDOFF,      /* answer to a request: redirected to service point qual */
     DM_CTRL_DOORBELL,     /* look at your control ring */
     DM_CTRL_CONFIRM_LOST, /* connected, but your event ring for connections was full */
+    DM_CTRL_CONFIRM,      /* connected: what says so without a socket */
+    DM_CTRL_GONE,         /* the one you have answered does not wait any more */
+    DM_CTRL_APART,        /* your segment cannot be opened here: come with a socket */
 };
 
 enum { DM_STAGE_READ = 1, DM_STAGE_LOCAL_KEY = 2 };

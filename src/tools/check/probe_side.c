@@ -207,7 +207,8 @@ int dm_probe_agree_address(struct dm_probe_side *side)
     int err;
 
     if (side->env->is_passive) {
-        err = dm_ia_listen(side->ia, side->env->provider, side->cr_evd, &side->qual, &side->psp);
+        err = dm_ia_listen(side->ia, side->env->provider, side->cr_evd, false, &side->qual,
+                           &side->psp);
         if (err != DM_OK)
             return err;
         err = dm_probe_put(side, side->qual);

@@ -174,6 +174,10 @@ static void doorbell_deliver(struct dm_shm_ia *ia, const struct dm_shm_ctrl *msg
     conn = dm_hash_get(&ia->doorbell.conns, msg->conn);
     if (conn == NULL || conn->pid != from)
         return;
+    if (msg->type == DM_CTRL_APART) {
+        dm_shm_cm_apart(conn);
+        return;
+    }
     dm_shm_conn_look(conn);
     if (msg->type == DM_CTRL_MAP_FD && !conn->src.is_dead)
         dm_shm_conn_hear(conn, msg, fd);

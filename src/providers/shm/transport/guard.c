@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "providers/shm/conn.h"
+#include "providers/shm/transport/inbox.h"
 #include "providers/shm/transport/peer.h"
 #include "providers/shm/wire.h"
 
@@ -179,6 +180,8 @@ static void guard_lost(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     guard_notify(ia, peer);
     guard_clear(ia->seg.hdr, peer->id);
     guard_stop(ia, peer);
+    dm_shm_inbox_look(ia); /* what it has said before */
+    dm_shm_inbox_forget(ia, peer->id);
     while ((conn = guard_find_conn(&ia->quiet_srcs, peer)) != NULL ||
            (conn = guard_find_conn(&ia->srcs, peer)) != NULL) {
         dm_shm_conn_look(conn); /* it may have disconnected in order before */

@@ -67,7 +67,7 @@ static void explain_no_map(struct dm_shm_ia *ia, size_t size)
     ia->is_short_reported = true;
 }
 
-/* Map a segment, and see whether it is one; NULL: not, or no memory. */
+/* Map a segment, and see whether it is one, and that with this id (0: any); NULL: not, or no memory. */
 static struct dm_shm_peer *peer_map(struct dm_shm_ia *ia, int fd, uint64_t id)
 {
     struct dm_shm_peer *peer;
@@ -87,9 +87,9 @@ static struct dm_shm_peer *peer_map(struct dm_shm_ia *ia, int fd, uint64_t id)
     }
     peer->hdr = map;
     peer->size = size;
-    peer->id = id;
+    peer->id = id != 0 ? id : peer->hdr->id;
     if (peer->hdr->magic == DM_SHM_MAGIC && peer->hdr->version == DM_SHM_VERSION &&
-        peer->hdr->id == id)
+        peer->hdr->id == peer->id)
         return peer;
     munmap(map, size);
     free(peer);
@@ -121,28 +121,38 @@ static void peer_unlist(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     }
 }
 
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid)
+struct dm_shm_peer *dm_shm_peer_find(struct dm_shm_ia *ia, uint64_t id, pid_t pid)
 {
     struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_id, id);
 
     while (peer != NULL && peer->pid != pid)
         peer = peer->same;
-    if (peer != NULL) {
+    if (peer != NULL)
         peer->n_refs++;
-        return peer;
-    }
+    return peer;
+}
+
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid)
+{
+    struct dm_shm_peer *same = dm_shm_peer_find(ia, id, pid);
+    struct dm_shm_peer *peer;
+
+    if (same != NULL)
+        return same;
     peer = peer_map(ia, fd, id);
     if (peer == NULL)
         return NULL;
-    if (!peer_list(ia, peer)) {
+    if (id == 0)
+        same = dm_shm_peer_find(ia, peer->id, pid);
+    if (same != NULL || !peer_list(ia, peer)) {
         munmap(peer->hdr, peer->size);
         free(peer);
-        return NULL;
+        return same;
     }
     peer->pid = pid;
     peer->n_refs = 1;
     atomic_init(&peer->cma, ia->copy != DM_COPY_STAGED ? DM_CMA_UNKNOWN : DM_CMA_NO);
-    dm_shm_sock_doorbell_name(id, &peer->doorbell);
+    dm_shm_sock_doorbell_name(peer->id, &peer->doorbell);
     dm_shm_guard_begin(ia, peer);
     return peer;
 }
@@ -205,6 +215,8 @@ void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
         return;
     dm_shm_guard_end(ia, peer);
     dm_shm_maps_free(peer);
+    if (peer->qual != 0 && dm_hash_get(&ia->peers_by_qual, peer->qual) == peer)
+        (void)dm_hash_del(&ia->peers_by_qual, peer->qual);
     peer_unlist(ia, peer);
     munmap(peer->hdr, peer->size);
     free(peer);

@@ -29,6 +29,7 @@ struct dm_shm_peer {
     bool is_apart;   /* its descriptors cannot be opened here */
     bool is_gone;    /* its process has died, or has closed it */
     bool is_suspect; /* its doorbell was not there a moment ago */
+    uint64_t qual;   /* its key in peers_by_qual, 0: none */
     uint32_t slot;   /* in the list of peers in our segment */
     struct dm_shm_name doorbell;
     struct dm_shm_guarded *guarded; /* NULL: we are no guard of it */
@@ -43,6 +44,8 @@ static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offs
 
 /* fd: of its segment. NULL: it is no segment, or no memory. */
 struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid);
+/* The same, if it is mapped already. */
+struct dm_shm_peer *dm_shm_peer_find(struct dm_shm_ia *ia, uint64_t id, pid_t pid);
 bool dm_shm_peer_can_cma(struct dm_shm_peer *peer);
 void dm_shm_peer_hold(struct dm_shm_peer *peer);
 void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer);

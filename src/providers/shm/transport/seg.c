@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +70,20 @@ static bool seg_make_file(size_t size, int *fd_p)
     return false;
 }
 
+/* The pid namespace, if /proc shows it; else 0. */
+static uint64_t seg_pid_space(void)
+{
+    char self[16] = "";
+    char pid[16];
+    struct stat st;
+
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, pid) != 0 ||
+        stat("/proc/self/ns/pid", &st) != 0)
+        return 0;
+    return (uint64_t)st.st_ino;
+}
+
 bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
 {
     struct dm_shm_hdr *hdr;
@@ -92,6 +108,8 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     hdr->size = size;
     hdr->self_va = (uint64_t)(uintptr_t)map;
     hdr->has_membarrier = dm_shm_barrier_join();
+    hdr->pid = (int32_t)getpid();
+    hdr->pid_space = seg_pid_space();
     hdr->magic = DM_SHM_MAGIC;
     seg->hdr = hdr;
     seg->size = size;

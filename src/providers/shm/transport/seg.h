@@ -26,7 +26,7 @@
 #include "util/port.h"
 
 #define DM_SHM_MAGIC   0x6d68732d6d756461u
-#define DM_SHM_VERSION 2u
+#define DM_SHM_VERSION 3u
 #define DM_SHM_N_KEYS  65536u
 #define DM_SHM_KEY_IDX 0xffffu
 
@@ -165,6 +165,24 @@ struct dm_shm_link_ep {
 #define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
 
 enum { DM_SHM_GUARDS = 2, DM_SHM_PEERS = 4096 };
+enum {
+    DM_SHM_INBOX_WORDS = 4,
+    DM_SHM_INBOX_SLOTS = 64 * DM_SHM_INBOX_WORDS,
+    DM_SHM_INBOX_LEN = 640
+};
+
+/* Where peers put what belongs to handshakes, see inbox.h. */
+struct dm_shm_inbox_slot {
+    DM_ALIGNED(64) unsigned char bytes[DM_SHM_INBOX_LEN]; /* a struct dm_shm_letter */
+};
+
+struct dm_shm_inbox {
+    DM_ALIGNED(64) _Atomic uint64_t claimed[DM_SHM_INBOX_WORDS]; /* a bit for each slot in use */
+    _Atomic uint64_t full[DM_SHM_INBOX_WORDS];                   /* and for each to be read */
+    _Atomic uint32_t is_due;                   /* something has come since the owner looked */
+    _Atomic uint64_t from[DM_SHM_INBOX_SLOTS]; /* the instance that writes a claimed slot */
+    struct dm_shm_inbox_slot slots[DM_SHM_INBOX_SLOTS];
+};
 
 struct dm_shm_hdr {
     uint64_t magic;
@@ -181,7 +199,10 @@ struct dm_shm_hdr {
     /* For the owner's death, see guard.h; ids of instances. */
     _Atomic uint32_t is_mourned;            /* its peers need not be told, or somebody does it */
     _Atomic uint64_t guards[DM_SHM_GUARDS]; /* who guards it, set by them; 0: a place is free */
-    _Atomic uint64_t peers[DM_SHM_PEERS];   /* whom it is connected with, as many as find a place */
+    uint64_t pid_space;                     /* pids are told apart by it; 0: not known */
+    int32_t pid;                            /* of the owner, there */
+    struct dm_shm_inbox inbox;
+    _Atomic uint64_t peers[DM_SHM_PEERS]; /* whom it is connected with, as many as find a place */
     DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
 

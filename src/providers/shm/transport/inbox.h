@@ -1,0 +1,40 @@
+/*
+ * The inbox of an instance: handshakes between instances that can open each other's segments, without
+ * a socket or a descriptor for each connection.
+ *
+ * Whoever has mapped the segment claims a slot, by a bit, fills it in and marks it full. The owner takes
+ * all that are full at once, in any order: a handshake has one message under way at a time. Who
+ * asks for a connection claims the slot for the answer in its own inbox before, so that the answer finds
+ * space whatever else comes. The owner's doorbell is rung if nothing was due before.
+ *
+ * Invariant: a claimed slot that is not full belongs to the instance in `from`; when that dies it
+ * is free again.
+ *
+ * ia->lock is held in all functions.
+ */
+#ifndef DM_PROVIDERS_SHM_TRANSPORT_INBOX_H
+#define DM_PROVIDERS_SHM_TRANSPORT_INBOX_H
+
+#include "providers/shm/conn.h"
+#include "providers/shm/wire.h"
+
+/* What lies in a slot. */
+struct dm_shm_letter {
+    uint64_t to;        /* the receiver's id of the connection; of a request: 0 */
+    DAT_CONN_QUAL qual; /* of a request: where to */
+    int32_t pid;        /* whose segment is where */
+    int32_t fd;
+    uint32_t reply; /* of a request: the slot for the answer */
+    struct dm_shm_ctrl msg;
+};
+
+/* Send a message of a handshake to the peer. 1: sent, or it cannot matter, 0: no space. */
+int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg);
+/* We are connected: the peer's thread has to know. */
+void dm_shm_inbox_confirm(struct dm_shm_conn *conn);
+/* Read what has come. When to look again in any case, ns of CLOCK_MONOTONIC. */
+uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia);
+/* That instance is dead: it fills no slot any more. */
+void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id);
+
+#endif

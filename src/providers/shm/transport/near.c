@@ -1,0 +1,110 @@
+/*
+ * Segments found by qualifiers.
+ */
+#include "providers/shm/transport/near.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "providers/shm/transport/inbox.h"
+#include "providers/shm/transport/peer.h"
+#include "util/err.h"
+
+/* From the lowest bit: pid, number of the qualifier, descriptor, a part of the instance's id, mark. */
+enum { PID_BITS = 22, N_BITS = 4, FD_BITS = 20, ID_BITS = 16 };
+enum { N_AT = PID_BITS, FD_AT = N_AT + N_BITS, ID_AT = FD_AT + FD_BITS, MARK_AT = ID_AT + ID_BITS };
+
+#define MARK       (UINT64_C(1) << MARK_AT)
+#define LOW(bits)  ((UINT64_C(1) << (bits)) - 1)
+#define NO_N(qual) ((qual) & ~(LOW(N_BITS) << N_AT))
+
+static uint64_t near_id_part(uint64_t id)
+{
+    return id >> (64 - ID_BITS);
+}
+
+DAT_CONN_QUAL dm_shm_near_qual(const struct dm_shm_ia *ia, unsigned n)
+{
+    const struct dm_shm_hdr *hdr = ia->seg.hdr;
+
+    if (hdr->pid_space == 0 || (uint64_t)hdr->pid > LOW(PID_BITS) ||
+        (uint64_t)ia->seg.fd > LOW(FD_BITS) || n > LOW(N_BITS) || ia->model.is_on)
+        return 0;
+    return MARK | near_id_part(hdr->id) << ID_AT | (uint64_t)ia->seg.fd << FD_AT |
+           (uint64_t)n << N_AT | (uint64_t)hdr->pid;
+}
+
+/* A descriptor of its segment; -1 and errno. */
+static int near_open_file(const struct dm_shm_ia *ia, pid_t pid, int number)
+{
+    char path[64];
+    struct stat st;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, number);
+    fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == ia->doorbell.uid)
+        return fd;
+    close(fd);
+    errno = EACCES;
+    return -1;
+}
+
+struct dm_shm_peer *dm_shm_near_open(struct dm_shm_ia *ia, pid_t pid, int number, uint64_t id)
+{
+    struct dm_shm_peer *peer = id != 0 ? dm_shm_peer_find(ia, id, pid) : NULL;
+    int fd;
+
+    if (peer != NULL || pid <= 0 || ia->seg.hdr->pid_space == 0)
+        return peer;
+    fd = near_open_file(ia, pid, number);
+    if (fd < 0)
+        return NULL;
+    peer = dm_shm_peer_get(ia, fd, id, pid);
+    close(fd);
+    if (peer == NULL)
+        errno = EACCES;
+    if (peer == NULL ||
+        (peer->hdr->pid == (int32_t)pid && peer->hdr->pid_space == ia->seg.hdr->pid_space))
+        return peer;
+    dm_shm_peer_put(ia, peer);
+    errno = EACCES;
+    return NULL;
+}
+
+struct dm_shm_peer *dm_shm_near_find(struct dm_shm_ia *ia, DAT_CONN_QUAL qual)
+{
+    struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_qual, NO_N(qual));
+
+    if (qual >> MARK_AT != 1)
+        return NULL;
+    if (peer != NULL && !peer->is_gone) {
+        dm_shm_peer_hold(peer);
+    } else {
+        peer = dm_shm_near_open(ia, (pid_t)(qual & LOW(PID_BITS)),
+                                (int)(qual >> FD_AT & LOW(FD_BITS)), 0);
+        if (peer == NULL)
+            return NULL;
+        peer->qual = NO_N(qual);
+        if (dm_hash_put(&ia->peers_by_qual, peer->qual, peer) != DM_OK)
+            peer->qual = 0;
+    }
+    if (near_id_part(peer->id) == (qual >> ID_AT & LOW(ID_BITS)))
+        return peer;
+    dm_shm_peer_put(ia, peer);
+    return NULL;
+}
+
+bool dm_shm_near_refuse(struct dm_shm_ia *ia, const struct dm_shm_letter *letter)
+{
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_APART, .conn = letter->msg.conn};
+    struct dm_shm_name to;
+
+    dm_shm_sock_doorbell_name(letter->msg.id, &to);
+    return dm_shm_sock_send(ia->doorbell.src.fd, &to, &msg, -1) != 0;
+}
