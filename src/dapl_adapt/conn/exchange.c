@@ -53,6 +53,22 @@ int dm_addr_publish(struct dm_adapt *adapt)
     return err;
 }
 
+/* How far a process is behind the last one, if those between them have connected by themselves; 0: it
+ * does not follow. */
+static int addr_steps(const struct dm_adapt *adapt, int proc)
+{
+    const struct dm_adapt_job *job = &adapt->job;
+    int n = (proc - adapt->ahead.last + job->size) % job->size;
+
+    for (int i = 1; i < n; i++) {
+        int other = (adapt->ahead.last + i) % job->size;
+
+        if (other != job->rank && dm_conn_find(adapt, other) == NULL)
+            return 0;
+    }
+    return n;
+}
+
 /*
  * Who talks to one process after the other asks for their addresses one after the other: then those
  * that follow come along, twice as many each time.
@@ -63,14 +79,15 @@ static int addr_get_ahead(struct dm_adapt *adapt, int proc)
     struct dm_addr_ahead *ahead = &adapt->ahead;
     char text[AHEAD_MAX][KEY_LEN];
     const char *keys[AHEAD_MAX];
-    bool is_next = proc == (ahead->last + 1) % job->size;
+    int n_steps = addr_steps(adapt, proc);
+    bool is_next = n_steps > 0;
     int n = 0;
 
     if (job->kv.ahead == NULL)
         return DM_OK;
     ahead->last = proc;
-    if (is_next && ahead->left > 0) {
-        ahead->left--;
+    if (is_next && ahead->left >= n_steps) {
+        ahead->left -= n_steps;
         return DM_OK;
     }
     ahead->n = is_next && 2 * ahead->n <= AHEAD_MAX ? 2 * ahead->n : is_next ? AHEAD_MAX : 1;

@@ -134,7 +134,7 @@ struct dm_shared {
 struct dm_addr_ahead {
     int last; /* whose */
     int n;    /* fetched together, the last time */
-    int left; /* of those, not asked for yet */
+    int left; /* of those, behind the last one that was asked for */
 };
 
 struct dm_adapt {

@@ -21,6 +21,12 @@ static uint64_t inbox_bit(uint32_t slot)
     return UINT64_C(1) << slot % WORD_BITS;
 }
 
+static unsigned char *inbox_bytes(struct dm_shm_hdr *hdr, uint32_t slot)
+{
+    return slot < DM_SHM_INBOX_FIRST ? hdr->first_slots[slot].bytes
+                                     : hdr->more_slots[slot - DM_SHM_INBOX_FIRST].bytes;
+}
+
 /* A slot for `from`; DM_SHM_INBOX_SLOTS: there is none. */
 static uint32_t inbox_claim(struct dm_shm_inbox *inbox, uint64_t from)
 {
@@ -60,7 +66,7 @@ static void inbox_fill(struct dm_shm_conn *conn, uint32_t slot, const struct dm_
                        const struct dm_shm_ctrl *msg)
 {
     struct dm_shm_inbox *inbox = &conn->peer->hdr->inbox;
-    unsigned char *bytes = inbox->slots[slot].bytes;
+    unsigned char *bytes = inbox_bytes(conn->peer->hdr, slot);
 
     memcpy(bytes, head, offsetof(struct dm_shm_letter, msg));
     memcpy(bytes + offsetof(struct dm_shm_letter, msg), msg,
@@ -156,9 +162,10 @@ static bool inbox_read(struct dm_shm_ia *ia, uint32_t slot)
     struct dm_shm_inbox *inbox = &ia->seg.hdr->inbox;
     struct dm_shm_letter letter;
 
-    memcpy(&letter, inbox->slots[slot].bytes, offsetof(struct dm_shm_letter, msg.data));
+    memcpy(&letter, inbox_bytes(ia->seg.hdr, slot), offsetof(struct dm_shm_letter, msg.data));
     if (letter.msg.data_len <= DM_PRIVATE_MAX && letter.reply < DM_SHM_INBOX_SLOTS) {
-        memcpy(letter.msg.data, inbox->slots[slot].bytes + offsetof(struct dm_shm_letter, msg.data),
+        memcpy(letter.msg.data,
+               inbox_bytes(ia->seg.hdr, slot) + offsetof(struct dm_shm_letter, msg.data),
                letter.msg.data_len);
         if (!inbox_deliver(ia, &letter)) {
             atomic_fetch_or(&inbox->full[slot / WORD_BITS], inbox_bit(slot));

@@ -181,12 +181,12 @@ bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset)
     const struct dm_shm_link_ep *link;
     uint64_t stride;
 
-    if (offset % 64 != 0 || offset < sizeof(struct dm_shm_hdr) ||
+    if (offset % 64 != 0 || offset < offsetof(struct dm_shm_hdr, short_blocks) ||
         !dm_shm_peer_has(peer, offset, sizeof(*link)))
         return false;
     link = (const void *)((const char *)peer->hdr + offset);
     if (link->srq != 0)
-        return link->srq % 64 == 0 && link->srq >= sizeof(struct dm_shm_hdr) &&
+        return link->srq % 64 == 0 && link->srq >= offsetof(struct dm_shm_hdr, short_blocks) &&
                dm_shm_peer_has(peer, link->srq, sizeof(struct dm_shm_link_srq));
     stride = link->recv_stride;
     if (link->recvs == 0) /* it never receives */

@@ -1,6 +1,10 @@
 /*
  * The process's own control segment and the allocator of its blocks.
  *
+ * Short blocks, most of which peers read when they connect, are next to the header, on few pages, as
+ * long as there is room; what is mapped of them at the first touch (the kernel maps pages around it)
+ * serves all connections. Both parts are alike:
+ *
  * Blocks come in size classes with four steps per power of two, each with a
  * free list threaded through the blocks; a block's class and length are kept in
  * the 64 bytes before it, so that the heap can be walked. When it is full, free
@@ -21,6 +25,7 @@
 #include <unistd.h>
 
 enum { BLOCK_HEAD = 64, MIN_LEN = 64, N_CLASSES = DM_SHM_HEAP_CLASSES };
+enum { SHORT_LEN = 1024 };
 
 struct block {
     uint64_t class;
@@ -84,6 +89,12 @@ static uint64_t seg_pid_space(void)
     return (uint64_t)st.st_ino;
 }
 
+static void heap_begin(struct dm_shm_heap *heap, uint64_t first, uint64_t len)
+{
+    heap->first = heap->at = first;
+    heap->end = first + len;
+}
+
 bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
 {
     struct dm_shm_hdr *hdr;
@@ -113,8 +124,9 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     hdr->magic = DM_SHM_MAGIC;
     seg->hdr = hdr;
     seg->size = size;
-    seg->heap.first = (sizeof(*hdr) + 63) / 64 * 64;
-    seg->heap.at = seg->heap.first;
+    heap_begin(&seg->short_heap, offsetof(struct dm_shm_hdr, short_blocks),
+               sizeof(hdr->short_blocks));
+    heap_begin(&seg->heap, (sizeof(*hdr) + 63) / 64 * 64, size - (sizeof(*hdr) + 63) / 64 * 64);
     return true;
 }
 
@@ -131,7 +143,7 @@ static struct block *heap_block(struct dm_shm_seg *seg, uint64_t at)
     return (struct block *)(void *)((char *)seg->hdr + at);
 }
 
-static void heap_put(struct dm_shm_seg *seg, struct block *block)
+static void heap_put(struct dm_shm_seg *seg, struct dm_shm_heap *heap, struct block *block)
 {
     size_t size;
     unsigned class = heap_class(block->len - BLOCK_HEAD, &size);
@@ -141,17 +153,17 @@ static void heap_put(struct dm_shm_seg *seg, struct block *block)
         class --;
     block->class = class < N_CLASSES ? class : N_CLASSES - 1;
     block->is_free = 1;
-    block->next = seg->heap.free[block->class];
-    seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
+    block->next = heap->free[block->class];
+    heap->free[block->class] = dm_shm_seg_offset(seg, block);
 }
 
 /* Join free neighbours, whatever their classes; give the last ones back. */
-static void heap_join(struct dm_shm_seg *seg)
+static void heap_join(struct dm_shm_seg *seg, struct dm_shm_heap *heap)
 {
-    uint64_t at = seg->heap.first;
-    uint64_t end = seg->heap.at;
+    uint64_t at = heap->first;
+    uint64_t end = heap->at;
 
-    memset(seg->heap.free, 0, sizeof(seg->heap.free));
+    memset(heap->free, 0, sizeof(heap->free));
     while (at < end) {
         struct block *block = heap_block(seg, at);
 
@@ -159,60 +171,61 @@ static void heap_join(struct dm_shm_seg *seg)
                heap_block(seg, at + block->len)->is_free != 0)
             block->len += heap_block(seg, at + block->len)->len;
         if (block->is_free != 0 && at + block->len >= end)
-            seg->heap.at = at;
+            heap->at = at;
         else if (block->is_free != 0)
-            heap_put(seg, block);
+            heap_put(seg, heap, block);
         at += block->len;
     }
 }
 
 /* A block that was used before, of this class or, if any will do, of a bigger
  * one, of which what is not needed stays free. */
-static struct block *heap_take(struct dm_shm_seg *seg, unsigned class, size_t size, bool is_any_ok)
+static struct block *heap_take(struct dm_shm_seg *seg, struct dm_shm_heap *heap, unsigned class,
+                               size_t size, bool is_any_ok)
 {
     unsigned n = is_any_ok ? N_CLASSES : class + 1;
     struct block *block;
     struct block *rest;
 
-    while (class < n && seg->heap.free[class] == 0)
+    while (class < n && heap->free[class] == 0)
         class ++;
     if (class >= n)
         return NULL;
-    block = heap_block(seg, seg->heap.free[class]);
-    seg->heap.free[class] = block->next;
+    block = heap_block(seg, heap->free[class]);
+    heap->free[class] = block->next;
     if (is_any_ok && block->len >= 2 * BLOCK_HEAD + size + MIN_LEN) {
         rest = (struct block *)(void *)((char *)block + BLOCK_HEAD + size);
         rest->len = block->len - BLOCK_HEAD - size;
         block->len = BLOCK_HEAD + size;
-        heap_put(seg, rest);
+        heap_put(seg, heap, rest);
     }
     return block;
 }
 
-static struct block *heap_extend(struct dm_shm_seg *seg, size_t size)
+static struct block *heap_extend(struct dm_shm_seg *seg, struct dm_shm_heap *heap, size_t size)
 {
-    struct block *block = heap_block(seg, seg->heap.at);
+    struct block *block = heap_block(seg, heap->at);
 
-    if (size > seg->size || seg->heap.at + BLOCK_HEAD + size > seg->size)
+    if (size > seg->size || heap->at + BLOCK_HEAD + size > heap->end)
         return NULL;
-    seg->heap.at += BLOCK_HEAD + size;
+    heap->at += BLOCK_HEAD + size;
     block->len = BLOCK_HEAD + size;
     return block;
 }
 
 /* Memory that no block has had before is zero, and costs no page until it is used. */
-static void heap_clear(struct dm_shm_seg *seg, struct block *block)
+static void heap_clear(struct dm_shm_seg *seg, struct dm_shm_heap *heap, struct block *block)
 {
     uint64_t at = dm_shm_seg_offset(seg, block) + BLOCK_HEAD;
     uint64_t end = dm_shm_seg_offset(seg, block) + block->len;
 
-    if (at < seg->heap.used)
-        memset((char *)seg->hdr + at, 0, (end < seg->heap.used ? end : seg->heap.used) - at);
-    if (end > seg->heap.used)
-        seg->heap.used = end;
+    if (at < heap->used)
+        memset((char *)seg->hdr + at, 0, (end < heap->used ? end : heap->used) - at);
+    if (end > heap->used)
+        heap->used = end;
 }
 
-void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
+static void *heap_alloc(struct dm_shm_seg *seg, struct dm_shm_heap *heap, size_t len)
 {
     size_t size;
     unsigned class = heap_class(len, &size);
@@ -220,30 +233,39 @@ void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
 
     if (class >= N_CLASSES)
         return NULL;
-    block = heap_take(seg, class, size, false);
+    block = heap_take(seg, heap, class, size, false);
     if (block == NULL)
-        block = heap_extend(seg, size);
+        block = heap_extend(seg, heap, size);
     if (block == NULL) {
-        heap_join(seg);
-        block = heap_take(seg, class, size, true);
+        heap_join(seg, heap);
+        block = heap_take(seg, heap, class, size, true);
     }
     if (block == NULL)
-        block = heap_extend(seg, size);
+        block = heap_extend(seg, heap, size);
     if (block == NULL)
         return NULL;
     block->class = class;
     block->is_free = 0;
-    heap_clear(seg, block);
+    heap_clear(seg, heap, block);
     return (char *)block + BLOCK_HEAD;
+}
+
+void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
+{
+    void *mem = len <= SHORT_LEN ? heap_alloc(seg, &seg->short_heap, len) : NULL;
+
+    return mem != NULL ? mem : heap_alloc(seg, &seg->heap, len);
 }
 
 void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem)
 {
     struct block *block = (struct block *)(void *)((char *)mem - BLOCK_HEAD);
+    uint64_t at = dm_shm_seg_offset(seg, block);
+    struct dm_shm_heap *heap = at < seg->short_heap.end ? &seg->short_heap : &seg->heap;
 
     block->is_free = 1;
-    block->next = seg->heap.free[block->class];
-    seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
+    block->next = heap->free[block->class];
+    heap->free[block->class] = at;
 }
 
 uint64_t dm_shm_seg_offset(const struct dm_shm_seg *seg, const void *mem)

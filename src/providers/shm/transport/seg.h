@@ -164,12 +164,15 @@ struct dm_shm_link_ep {
 #define DM_INTENT_POS(note)        ((note)&0xffffffffffu)
 #define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
 
-enum { DM_SHM_GUARDS = 2, DM_SHM_PEERS = 4096 };
+enum { DM_SHM_GUARDS = 2, DM_SHM_PEERS = 4096, DM_SHM_SHORT_LEN = 512 << 10 };
 enum {
     DM_SHM_INBOX_WORDS = 4,
     DM_SHM_INBOX_SLOTS = 64 * DM_SHM_INBOX_WORDS,
     DM_SHM_INBOX_LEN = 640
 };
+
+/* Those that are used most are on the first pages, as are short blocks. */
+enum { DM_SHM_INBOX_FIRST = 24 };
 
 /* Where peers put what belongs to handshakes, see inbox.h. */
 struct dm_shm_inbox_slot {
@@ -181,7 +184,6 @@ struct dm_shm_inbox {
     _Atomic uint64_t full[DM_SHM_INBOX_WORDS];                   /* and for each to be read */
     _Atomic uint32_t is_due;                   /* something has come since the owner looked */
     _Atomic uint64_t from[DM_SHM_INBOX_SLOTS]; /* the instance that writes a claimed slot */
-    struct dm_shm_inbox_slot slots[DM_SHM_INBOX_SLOTS];
 };
 
 struct dm_shm_hdr {
@@ -202,6 +204,9 @@ struct dm_shm_hdr {
     uint64_t pid_space;                     /* pids are told apart by it; 0: not known */
     int32_t pid;                            /* of the owner, there */
     struct dm_shm_inbox inbox;
+    struct dm_shm_inbox_slot first_slots[DM_SHM_INBOX_FIRST];
+    DM_ALIGNED(64) unsigned char short_blocks[DM_SHM_SHORT_LEN]; /* see seg.c */
+    struct dm_shm_inbox_slot more_slots[DM_SHM_INBOX_SLOTS - DM_SHM_INBOX_FIRST];
     _Atomic uint64_t peers[DM_SHM_PEERS]; /* whom it is connected with, as many as find a place */
     DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
@@ -209,6 +214,7 @@ struct dm_shm_hdr {
 enum { DM_SHM_HEAP_CLASSES = 96 };
 struct dm_shm_heap {
     uint64_t first;
+    uint64_t end;                       /* of its room */
     uint64_t at;                        /* end of the blocks */
     uint64_t used;                      /* end of what any block has had */
     uint64_t free[DM_SHM_HEAP_CLASSES]; /* by class: offset of a free block, linked */
@@ -219,6 +225,7 @@ struct dm_shm_seg {
     int fd;
     struct dm_shm_hdr *hdr;
     size_t size;
+    struct dm_shm_heap short_heap; /* of short blocks, as long as they have room there */
     struct dm_shm_heap heap;
 };
 
