@@ -176,10 +176,12 @@ DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, b
 {
     const struct dm_shm_active active = {.to = *to, .is_common = is_common, .qual = how->qual};
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
-    struct dm_shm_peer *peer = is_common ? NULL : dm_shm_near_find(ia, how->qual);
+    struct dm_shm_peer *peer = NULL;
     int fd = -1;
     DAT_RETURN ret;
 
+    if (!is_common && dm_shm_inbox_has_space(ia))
+        peer = dm_shm_near_find(ia, how->qual);
     if (peer == NULL) {
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0 && is_out_of_files(errno))

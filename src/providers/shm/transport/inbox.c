@@ -45,6 +45,17 @@ static uint32_t inbox_claim(struct dm_shm_inbox *inbox, uint64_t from)
     return DM_SHM_INBOX_SLOTS;
 }
 
+bool dm_shm_inbox_has_space(const struct dm_shm_ia *ia)
+{
+    const struct dm_shm_inbox *inbox = &ia->seg.hdr->inbox;
+    int n = 0;
+
+    for (uint32_t i = 0; i < DM_SHM_INBOX_WORDS; i++)
+        for (uint64_t taken = atomic_load(&inbox->claimed[i]); taken != 0; taken &= taken - 1)
+            n++;
+    return n < DM_SHM_INBOX_SLOTS / 2;
+}
+
 static void inbox_free(struct dm_shm_inbox *inbox, uint32_t slot)
 {
     atomic_store_explicit(&inbox->from[slot], 0, memory_order_relaxed);
@@ -55,10 +66,10 @@ static void inbox_free(struct dm_shm_inbox *inbox, uint32_t slot)
  * and looks after it has read that. */
 static void inbox_ring(struct dm_shm_conn *conn)
 {
-    struct dm_shm_ctrl bell = {.type = DM_CTRL_DOORBELL};
+    struct dm_shm_ctrl ring = {.type = DM_CTRL_DOORBELL};
 
     if (atomic_exchange(&conn->peer->hdr->inbox.is_due, 1) == 0 &&
-        dm_shm_sock_send(conn->ia->doorbell.src.fd, &conn->peer->doorbell, &bell, -1) < 0)
+        dm_shm_sock_send(conn->ia->doorbell.src.fd, &conn->peer->doorbell, &ring, -1) < 0)
         dm_shm_guard_suspect(conn->ia, conn->peer);
 }
 

@@ -28,6 +28,9 @@ struct dm_shm_letter {
     struct dm_shm_ctrl msg;
 };
 
+/* Is there space for the answer to one more request? Answers may not come for long, and half of the
+ * slots are for others. */
+bool dm_shm_inbox_has_space(const struct dm_shm_ia *ia);
 /* Send a message of a handshake to the peer. 1: sent, or it cannot matter, 0: no space. */
 int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg);
 /* We are connected: the peer's thread has to know. */
