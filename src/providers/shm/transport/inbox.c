@@ -4,6 +4,7 @@
 #include "providers/shm/transport/inbox.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
         slot = inbox_claim(&conn->peer->hdr->inbox, conn->ia->seg.hdr->id);
     if (slot < DM_SHM_INBOX_SLOTS)
         inbox_fill(conn, slot, &head, msg);
-    return slot < DM_SHM_INBOX_SLOTS || msg->type != DM_CTRL_CONFIRM;
+    return slot < DM_SHM_INBOX_SLOTS || (msg->type != DM_CTRL_CONFIRM && msg->type != DM_CTRL_GONE);
 }
 
 void dm_shm_inbox_confirm(struct dm_shm_conn *conn)
@@ -140,15 +141,16 @@ static bool inbox_turn_back(struct dm_shm_ia *ia, const struct dm_shm_letter *le
 {
     struct dm_shm_conn conn = {.ia = ia, .peer_id = letter->msg.conn};
     struct dm_shm_ctrl msg = {.type = DM_CTRL_GONE};
+    bool is_sent;
 
     if (letter->msg.type != DM_CTRL_ACCEPT)
         return true;
     conn.peer = dm_shm_near_open(ia, letter->pid, letter->fd, letter->msg.id);
     if (conn.peer == NULL)
-        return true; /* it is gone as well, or we have no descriptor: then it stays half open */
-    (void)dm_shm_inbox_send(&conn, &msg);
+        return errno != EMFILE && errno != ENFILE; /* else it is gone as well */
+    is_sent = dm_shm_inbox_send(&conn, &msg) != 0;
     dm_shm_peer_put(ia, conn.peer);
-    return true;
+    return is_sent;
 }
 
 /* False: it has to wait. */
