@@ -45,6 +45,7 @@
 #include "dapl_adapt/rma/rdmaq.h"
 #include "dapl_adapt/rma/rma.h"
 #include "dapl_adapt/virtual_time.h"
+#include "util/arena.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -248,6 +249,7 @@ static void close_free_all(struct dm_adapt *adapt)
     dm_reg_cache_fini(&adapt->mem.cache);
     dm_mem_pinned_end(adapt);
     dm_open_close(adapt);
+    dm_arena_close(&adapt->mem.arena);
     pthread_cond_destroy(&adapt->shared.cond);
     pthread_mutex_destroy(&adapt->shared.lock);
     free(adapt->virtual_nodes);
@@ -268,6 +270,7 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->self.job = dm_hash_text(DM_HASH_TEXT, job->name != NULL ? job->name : "");
     adapt->self.rank = (uint32_t)job->rank;
     adapt->mem.page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)dm_arena_open(&adapt->mem.arena, false);
     adapt->own_host = dm_addr_own_host(job->node_name);
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);

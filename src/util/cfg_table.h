@@ -143,6 +143,7 @@
     X(TERMINAL, "set by mpiexec for its ranks: the width of the terminal that it writes to")       \
     X(AGENT, "set by mpiexec for itself on other hosts: its command line")                         \
     X(AGENT_HOSTS, "set by mpiexec for itself on other hosts: the hosts of the job")               \
+    X(ARENA, "set by mpiexec for its ranks: the memory that those of a host share")                \
     X(BUILD, "the build directory, for the tests")
 
 #endif

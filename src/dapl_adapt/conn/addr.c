@@ -172,6 +172,16 @@ static int addr_is_bad(const char *text)
         DM_VERSION, text);
 }
 
+/* Bytes from hexadecimal digits, of which there are twice as many. */
+static void addr_read_hex(const char *text, unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < 2 * n; i++) {
+        unsigned digit = (unsigned)(text[i] <= '9' ? text[i] - '0' : text[i] - 'a' + 10);
+
+        bytes[i / 2] = (unsigned char)(bytes[i / 2] << 4 | digit);
+    }
+}
+
 /* "name,ADDRESS,QUAL,INDEX"; modifies it. */
 static bool addr_read_rail(char *text, struct dm_addr_rail *rail)
 {
@@ -180,7 +190,6 @@ static bool addr_read_rail(char *text, struct dm_addr_rail *rail)
     char *addr = strtok_r(NULL, ",", &save);
     char *qual = strtok_r(NULL, ",", &save);
     char *index = strtok_r(NULL, ",", &save);
-    unsigned byte;
 
     if (index == NULL || strlen(name) >= sizeof(rail->name) || strlen(addr) % 2 != 0 ||
         strlen(addr) > (size_t)DM_IA_ADDR_MAX * 2 ||
@@ -188,11 +197,7 @@ static bool addr_read_rail(char *text, struct dm_addr_rail *rail)
         return false;
     snprintf(rail->name, sizeof(rail->name), "%s", name);
     rail->addr_len = strlen(addr) / 2;
-    for (size_t i = 0; i < rail->addr_len; i++) {
-        if (sscanf(addr + 2 * i, "%2x", &byte) != 1)
-            return false;
-        rail->addr[i] = (unsigned char)byte;
-    }
+    addr_read_hex(addr, rail->addr, rail->addr_len);
     rail->qual = strtoull(qual, NULL, 16);
     rail->index = atoi(index);
     return rail->index >= 0 && rail->index < DM_RAILS_MAX;

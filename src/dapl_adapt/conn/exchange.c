@@ -23,6 +23,7 @@
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/public/start.h"
+#include "util/arena.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/host.h"
@@ -38,6 +39,12 @@ static void addr_key(int proc, char *key)
     snprintf(key, KEY_LEN, "datum-addr-%d", proc);
 }
 
+/* What it is called in the arena, where processes of this host find it without the launcher. */
+static uint64_t addr_note(const struct dm_adapt *adapt, int proc)
+{
+    return (adapt->self.job << 32) + (uint64_t)proc + 1;
+}
+
 int dm_addr_publish(struct dm_adapt *adapt)
 {
     char text[DM_KV_VAL_MAX];
@@ -47,6 +54,8 @@ int dm_addr_publish(struct dm_adapt *adapt)
     dm_addr_write(adapt, text, sizeof(text));
     addr_key(adapt->job.rank, key);
     DM_TRACE(CONN, "address %s", text);
+    if (adapt->mem.arena.head != NULL)
+        dm_arena_put(&adapt->mem.arena, addr_note(adapt, adapt->job.rank), text);
     err = adapt->job.kv.put(adapt->job.kv.arg, key, text);
     if (err == DM_OK)
         err = adapt->job.kv.fence(adapt->job.kv.arg);
@@ -104,29 +113,39 @@ static int addr_get_ahead(struct dm_adapt *adapt, int proc)
     return n > 1 ? job->kv.ahead(job->kv.arg, keys, n) : DM_OK;
 }
 
+/* As published. */
+static int addr_get_text(struct dm_adapt *adapt, int proc, char *text, size_t len)
+{
+    char key[KEY_LEN];
+    int err;
+
+    if (adapt->mem.arena.head != NULL &&
+        dm_arena_get(&adapt->mem.arena, addr_note(adapt, proc), text, len))
+        return DM_OK;
+    err = addr_get_ahead(adapt, proc);
+    if (err != DM_OK)
+        return err;
+    addr_key(proc, key);
+    return adapt->job.kv.get(adapt->job.kv.arg, key, text, len);
+}
+
 static int addr_get(struct dm_adapt *adapt, int proc, struct dm_addr *addr_p)
 {
     const struct dm_proc *foreign = dm_proc_of(adapt, proc);
     char text[DM_KV_VAL_MAX];
-    char key[KEY_LEN];
     int err;
 
     if (foreign != NULL)
         return foreign->addr != NULL
                    ? dm_addr_read(foreign->addr, addr_p)
                    : DM_FAIL(DM_ECONN, "%s has not told its address", dm_who(adapt, proc).text);
-    err = addr_get_ahead(adapt, proc);
-    if (err != DM_OK)
-        return err;
-    addr_key(proc, key);
-    err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
+    err = addr_get_text(adapt, proc, text, sizeof(text));
     return err == DM_OK ? dm_addr_read(text, addr_p) : err;
 }
 
 int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len)
 {
     char text[DM_KV_VAL_MAX];
-    char key[KEY_LEN];
     int err;
 
     if (proc == adapt->job.rank) {
@@ -134,8 +153,7 @@ int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len)
         if (err == DM_OK)
             dm_addr_write(adapt, text, sizeof(text));
     } else {
-        addr_key(proc, key);
-        err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
+        err = addr_get_text(adapt, proc, text, sizeof(text));
     }
     return err == DM_OK ? dm_addr_shorten(text, buf, len) : err;
 }

@@ -199,7 +199,8 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
     asked = conn->ring.n_slots * conn->ring.slot_size;
     ring_keep_to_share(conn, ia);
     do
-        err = dm_region_alloc(ia, ring_region_len(conn), ring_n_more(conn), &conn->region);
+        err = dm_region_alloc(ia, &conn->adapt->mem.arena, ring_region_len(conn), ring_n_more(conn),
+                              &conn->region);
     while (err == DM_EAGAIN && ring_halve(conn));
     if (err == DM_EAGAIN)
         err = ring_too_little(conn, ia);

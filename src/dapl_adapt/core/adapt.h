@@ -21,6 +21,7 @@
 #include "dapl_adapt/public/rdma.h"
 #include "dapl_adapt/public/start.h"
 #include "dapl_adapt/public/types.h"
+#include "util/arena.h"
 #include "util/clock.h"
 #include "util/list.h"
 
@@ -96,8 +97,9 @@ struct dm_ring_plan {
 /* Registered memory. */
 struct dm_memory {
     size_t page;
-    bool keeps_regs; /* unused registrations of the program's memory stay */
-    bool is_pinning; /* a provider pins the pages of what is registered */
+    struct dm_arena arena; /* that the processes of this host share, if there is one */
+    bool keeps_regs;       /* unused registrations of the program's memory stay */
+    bool is_pinning;       /* a provider pins the pages of what is registered */
     struct dm_reg_cache cache;
     struct dm_watch *watch; /* of pinned memory; NULL: it is not kept registered */
     char no_watch[80];      /* why there is none */

@@ -107,7 +107,7 @@ int dm_eager_setup_shadow(struct dm_conn *conn)
 
     if (!conn->ring.has_srq || conn->ring.peer_has_srq)
         return DM_OK;
-    if (dm_region_alloc(conn->ia, len, 0, &conn->ring.shadow) == DM_OK)
+    if (dm_region_alloc(conn->ia, NULL, len, 0, &conn->ring.shadow) == DM_OK)
         return DM_OK;
     return DM_FAIL(DM_EPROVIDER, "%s: no %zu bytes can be registered to send from", conn->ia->name,
                    len);

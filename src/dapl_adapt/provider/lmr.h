@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "dapl_adapt/provider/dat.h"
 
@@ -27,6 +28,9 @@ DAT_RETURN dm_lmr_try(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *addr, size_t len
                       struct dm_lmr *lmr_p);
 /* Register with one IA: plain memory, or with fd >= 0 as shared memory first. */
 int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p);
+/* The same for memory from that offset of the file on. */
+int dm_lmr_create_part(struct dm_ia *ia, void *addr, size_t len, int fd, uint64_t offset,
+                       struct dm_lmr *lmr_p);
 /* The same for memory that a provider's atomic operations change. */
 int dm_lmr_create_atomic(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p);
 void dm_lmr_free(struct dm_lmr *lmr);

@@ -13,12 +13,15 @@
 
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/lmr.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/port.h"
 
 #define CHUNK_FIRST 4 /* regions, and twice as many in each chunk that follows, */
 #define CHUNK_MAX   64
+
+#define PART_ALIGN ((size_t)2 << 20) /* as much as a page of page tables maps */
 
 struct dm_region_chunk {
     struct dm_region_chunk *next; /* of this IA */
@@ -44,6 +47,24 @@ static int region_make(struct dm_ia *ia, size_t len, char **ptr_p, int *fd_p, st
     return err;
 }
 
+/* A part of the arena. False: there is none that has so much. */
+static bool region_take_part(struct dm_ia *ia, const struct dm_arena *arena, size_t len,
+                             char **ptr_p, struct dm_lmr *lmr_p)
+{
+    void *ptr = MAP_FAILED;
+    uint64_t offset = arena->head != NULL ? dm_arena_take(arena, len, PART_ALIGN) : 0;
+
+    if (offset != 0)
+        ptr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, arena->fd, (off_t)offset);
+    if (ptr == MAP_FAILED)
+        return false;
+    *ptr_p = ptr;
+    if (dm_lmr_create_part(ia, ptr, len, arena->fd, offset, lmr_p) == DM_OK)
+        return true;
+    munmap(ptr, len);
+    return false;
+}
+
 /* ---- chunks ---- */
 
 static uint64_t chunk_all(const struct dm_region_chunk *chunk)
@@ -61,7 +82,8 @@ static struct dm_region_chunk *chunk_find(const struct dm_ia *ia, size_t slot_le
     return chunk;
 }
 
-static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int n_more)
+static struct dm_region_chunk *chunk_make(struct dm_ia *ia, const struct dm_arena *arena,
+                                          size_t slot_len, int n_more)
 {
     struct dm_region_chunk *chunk = calloc(1, sizeof(*chunk));
     int n = ia->memory.ring_chunks != NULL ? 2 * ia->memory.ring_chunks->n_slots : CHUNK_FIRST;
@@ -73,18 +95,21 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int
     chunk->ia = ia;
     chunk->slot_len = slot_len;
     chunk->n_slots = n < CHUNK_MAX ? n : CHUNK_MAX;
-    if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &fd, &chunk->lmr) !=
-        DM_OK) {
-        free(chunk);
-        return NULL;
+    if (!region_take_part(ia, arena, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->lmr)) {
+        if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &fd, &chunk->lmr) !=
+            DM_OK) {
+            free(chunk);
+            return NULL;
+        }
+        close(fd); /* the provider has its own */
     }
-    close(fd); /* the provider has its own */
     chunk->next = ia->memory.ring_chunks;
     ia->memory.ring_chunks = chunk;
     return chunk;
 }
 
-static void chunk_free(struct dm_region_chunk *chunk)
+/* The file may live on. */
+static void chunk_free(struct dm_region_chunk *chunk, bool is_end)
 {
     struct dm_region_chunk **at = &chunk->ia->memory.ring_chunks;
 
@@ -92,11 +117,14 @@ static void chunk_free(struct dm_region_chunk *chunk)
         at = &(*at)->next;
     *at = chunk->next;
     dm_lmr_free(&chunk->lmr);
+    if (!is_end)
+        (void)madvise(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots, MADV_REMOVE);
     munmap(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots);
     free(chunk);
 }
 
-static bool chunk_take(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p)
+static bool chunk_take(struct dm_ia *ia, const struct dm_arena *arena, size_t len, int n_more,
+                       struct dm_region *region_p)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t slot_len = (len + page - 1) / page * page;
@@ -104,7 +132,7 @@ static bool chunk_take(struct dm_ia *ia, size_t len, int n_more, struct dm_regio
     int slot;
 
     if (chunk == NULL)
-        chunk = chunk_make(ia, slot_len, n_more);
+        chunk = chunk_make(ia, arena, slot_len, n_more);
     if (chunk == NULL)
         return false;
     slot = dm_lowest_bit(~chunk->used);
@@ -125,20 +153,21 @@ static void chunk_give(struct dm_region *region, bool is_end)
 
     chunk->used &= ~(UINT64_C(1) << slot);
     if (chunk->used == 0)
-        chunk_free(chunk);
+        chunk_free(chunk, is_end);
     else if (!is_end && madvise(region->ptr, chunk->slot_len, MADV_REMOVE) != 0)
         memset(region->ptr, 0, chunk->slot_len);
 }
 
 /* ---- regions ---- */
 
-int dm_region_alloc(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p)
+int dm_region_alloc(struct dm_ia *ia, const struct dm_arena *arena, size_t len, int n_more,
+                    struct dm_region *region_p)
 {
     int err;
 
     memset(region_p, 0, sizeof(*region_p));
     if (n_more > 0 && ia->caps.can_share && !ia->caps.is_pinning &&
-        chunk_take(ia, len, n_more, region_p))
+        chunk_take(ia, arena, len, n_more, region_p))
         return DM_OK;
     region_p->len = len;
     err = region_make(ia, len, &region_p->ptr, &region_p->fd, &region_p->lmr);

@@ -11,6 +11,7 @@
 
 #include "dapl_adapt/provider/lmr.h"
 
+struct dm_arena;
 struct dm_ia;
 
 struct dm_region_chunk;
@@ -26,9 +27,10 @@ struct dm_region {
 
 /*
  * Page-aligned zeroed memory, registered with one IA. n_more: so many regions may follow, none of which is
- * ever moved to another IA. DM_EAGAIN: the provider has no registrations or lockable memory left.
+ * ever moved to another IA; those (arena NULL: none) are parts of the arena, if that is open and has so much. DM_EAGAIN: the provider has no registrations or lockable memory left.
  */
-int dm_region_alloc(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p);
+int dm_region_alloc(struct dm_ia *ia, const struct dm_arena *arena, size_t len, int n_more,
+                    struct dm_region *region_p);
 /* is_end: nobody will ask for another one, so its memory need not be cleared. */
 void dm_region_free(struct dm_region *region, bool is_end);
 /* Register it with another IA instead; the memory stays. DM_EPROVIDER. */

@@ -71,7 +71,7 @@ static DAT_RETURN srq_try(struct dm_ia *ia, const struct dm_srq_want *want, uint
     srq->iov = calloc(n, sizeof(*srq->iov));
     srq->free = calloc(n, sizeof(*srq->free));
     if (srq->iov != NULL && srq->free != NULL && n <= (uint32_t)ia->depth.space &&
-        dm_region_alloc(ia, (size_t)2 * n * want->stride, 0, &srq->region) == DM_OK)
+        dm_region_alloc(ia, NULL, (size_t)2 * n * want->stride, 0, &srq->region) == DM_OK)
         rc = srq_create(ia, srq);
     for (uint32_t i = 0; i < n && rc == DAT_SUCCESS; i++)
         rc = srq_post_place(ia, srq, i);

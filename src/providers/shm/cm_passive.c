@@ -203,7 +203,8 @@ static struct dm_sp *cm_find_sp(const struct dm_shm_ia *ia, DAT_CONN_QUAL qual)
 
 bool dm_shm_cm_request_near(struct dm_shm_ia *ia, const struct dm_shm_letter *letter)
 {
-    struct dm_shm_peer *peer = dm_shm_near_open(ia, letter->pid, letter->fd, letter->msg.id);
+    const struct dm_shm_who who = {.id = letter->msg.id, .mask = UINT64_MAX, .pid = letter->pid};
+    struct dm_shm_peer *peer = dm_shm_near_open(ia, letter->fd, &who);
     struct dm_shm_conn *conn;
 
     if (peer == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {

@@ -87,10 +87,12 @@ void dm_shm_conn_describe(const struct dm_shm_conn *conn, struct dm_shm_ctrl *ms
 
 bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
+    const struct dm_shm_who who = {.id = msg->id, .mask = UINT64_MAX, .pid = conn->pid};
+
     if (msg->version != DM_SHM_VERSION)
         return false;
     if (conn->peer == NULL)
-        conn->peer = dm_shm_peer_get(conn->ia, fd, msg->id, conn->pid);
+        conn->peer = dm_shm_peer_get(conn->ia, fd, &who);
     if (conn->peer == NULL || conn->peer->id != msg->id)
         return false;
     if (!dm_shm_peer_ep_ok(conn->peer, msg->ep))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tools/mpiexec/binding.h"
+#include "util/arena.h"
 
 /* Of whoever started us. */
 static const char *const foreign[] = {
@@ -30,6 +31,7 @@ static const char *const foreign[] = {
     "DATUM_NAMES",
     "DATUM_PARENT_PAIRS",
     "DATUM_PARENT_FD",
+    DM_ARENA_ENV,
     "MPI_LOCALNRANKS",
     "MPI_LOCALNCORES",
     "MPI_LOCALRANKID",
@@ -127,6 +129,8 @@ static bool add_ours(struct dm_launch_list *env, const struct dm_launch_node *no
         is_good = asprintf(&text, "MPI_LOCALNCORES=%d", n_cores) >= 0 && env_set(env, text);
     if (is_good && node->port_fd < 0)
         is_good = asprintf(&text, "PMI_SIZE=%d", node->place->n_ranks) >= 0 && env_set(env, text);
+    if (is_good && node->arena_text[0] != '\0')
+        is_good = asprintf(&text, DM_ARENA_ENV "=%s", node->arena_text) >= 0 && env_set(env, text);
     if (is_good && (node->kin.is_spawned || node->kin.has_parent))
         is_good = env_add(env, "PMI_SPAWNED=1");
     if (is_good && node->upstream.lookup != NULL)

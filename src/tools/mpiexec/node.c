@@ -22,6 +22,7 @@
 #include "tools/mpiexec/session.h"
 #include "tools/mpiexec/spawn.h"
 #include "tools/mpiexec/spawn_request.h"
+#include "util/arena.h"
 #include "util/log.h"
 
 /* What is killed and does not go is left to the system after this time. */
@@ -98,6 +99,7 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
     struct dm_launch_child child = {.program = program,
                                     .fds = {-1, -1, -1},
                                     .pmi_from = -1,
+                                    .arena = node->arena_fd,
                                     .mask = &node->mask,
                                     .files = &node->files,
                                     .parent = node->pid};
@@ -155,19 +157,31 @@ static void start_ranks(void *arg)
     node->status = status;
 }
 
+/* Ranks of one host share memory. Those of a job that is started later have none in common with the others. */
+static void start_with_arena(struct dm_launch_node *node)
+{
+    node->arena_text[0] = '\0';
+    if (node->n_ranks > 1)
+        node->arena_fd = dm_arena_make(node->n_ranks, node->arena_text, sizeof(node->arena_text));
+    dm_launch_session_run(start_ranks, node);
+    if (node->arena_fd >= 0)
+        close(node->arena_fd); /* it lives as long as they do */
+    node->arena_fd = -1;
+}
+
 bool dm_launch_node_start(struct dm_launch_node *node)
 {
     char mapping[1024];
 
     node->pid = getpid();
     node->status = 1;
-    node->port_fd = node->port_watch.fd = node->pmi_fd = -1;
+    node->port_fd = node->port_watch.fd = node->pmi_fd = node->arena_fd = -1;
     if (dm_launch_place_mapping(node->place, mapping, sizeof(mapping)))
         dm_launch_kvs_put(&node->kvs, "PMI_process_mapping", mapping);
     if (make_ranks(node) && reserve_number(node) &&
         dm_launch_binding_check(node->options, node->n_ranks) &&
         (!node->options->is_by_port || dm_launch_pmi_listen(node)))
-        dm_launch_session_run(start_ranks, node);
+        start_with_arena(node);
     if (node->status == 0) {
         if (!node->kin.is_spawned)
             dm_launch_input_start(node);

@@ -98,8 +98,10 @@ struct dm_launch_node {
     int n_ranks;
     int n_running; /* not waited for */
     int n_in_barrier;
-    int pmi_fd;  /* the number of the connection in a rank */
-    int port_fd; /* -pmi-port: listening, else -1 */
+    int pmi_fd;          /* the number of the connection in a rank */
+    int arena_fd;        /* memory that the ranks share, while they are started; -1: none */
+    char arena_text[64]; /* and how they find it, or "" */
+    int port_fd;         /* -pmi-port: listening, else -1 */
     int port;
     struct dm_launch_watch port_watch;
     struct dm_launch_kvs kvs;

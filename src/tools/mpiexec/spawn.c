@@ -131,6 +131,8 @@ static void become_rank(const struct dm_launch_child *child)
             return;
     if (child->pmi_from >= 0 && dup2(child->pmi_from, child->pmi_to) < 0)
         return;
+    if (child->arena >= 0 && fcntl(child->arena, F_SETFD, 0) != 0)
+        return;
     if (program->wdir != NULL && chdir(program->wdir) != 0)
         return;
     if (child->cores != NULL)

@@ -23,6 +23,7 @@ struct dm_launch_child {
     int fds[3];             /* standard descriptors; -1: as they are here */
     int pmi_from;           /* its end of the connection, -1: none */
     int pmi_to;             /* and the number under which it finds it */
+    int arena;              /* memory that ranks share, inherited under its own number; -1: none */
     const cpu_set_t *cores; /* NULL: all */
     const sigset_t *mask;
     const struct rlimit *files;

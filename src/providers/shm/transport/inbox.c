@@ -140,12 +140,13 @@ void dm_shm_inbox_confirm(struct dm_shm_conn *conn)
 static bool inbox_turn_back(struct dm_shm_ia *ia, const struct dm_shm_letter *letter)
 {
     struct dm_shm_conn conn = {.ia = ia, .peer_id = letter->msg.conn};
+    const struct dm_shm_who who = {.id = letter->msg.id, .mask = UINT64_MAX, .pid = letter->pid};
     struct dm_shm_ctrl msg = {.type = DM_CTRL_GONE};
     bool is_sent;
 
     if (letter->msg.type != DM_CTRL_ACCEPT)
         return true;
-    conn.peer = dm_shm_near_open(ia, letter->pid, letter->fd, letter->msg.id);
+    conn.peer = dm_shm_near_open(ia, letter->fd, &who);
     if (conn.peer == NULL)
         return errno != EMFILE && errno != ENFILE; /* else it is gone as well */
     is_sent = dm_shm_inbox_send(&conn, &msg) != 0;

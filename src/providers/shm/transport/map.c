@@ -59,7 +59,8 @@ struct map_source {
     uint64_t size;   /* of the file, 0: there is none */
     uint64_t dev;
     uint64_t ino;
-    int fd; /* of the owner's */
+    int fd;       /* of the owner's */
+    char *shared; /* where the file is mapped here, if it is the arena */
 };
 
 static void map_add(struct dm_shm_peer *peer, uint64_t serial, int fd,
@@ -78,7 +79,11 @@ static void map_add(struct dm_shm_peer *peer, uint64_t serial, int fd,
     map->serial = serial;
     map->va = source->addr;
     map->region_len = source->len;
-    if (source->len <= source->size && source->offset <= source->size - source->len) {
+    if (source->len > source->size || source->offset > source->size - source->len) {
+        map->data = NULL; /* not so much is there */
+    } else if (source->shared != NULL) {
+        map->data = source->shared + source->offset;
+    } else {
         map->len = (size_t)(lead + source->len);
         map->base = mmap(NULL, map->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                          (off_t)(source->offset - lead));
@@ -151,6 +156,16 @@ static int map_file(const struct dm_shm_peer *peer, struct map_source *source)
     return -1;
 }
 
+/* Is the region in the arena? Then it is mapped already. */
+static bool map_is_shared(const struct dm_arena *arena, struct map_source *source)
+{
+    if (arena->head == NULL || source->dev != arena->dev || source->ino != arena->ino)
+        return false;
+    source->shared = (char *)arena->head;
+    source->size = arena->size;
+    return true;
+}
+
 struct dm_shm_map *dm_shm_map_open(struct dm_shm_ep *ep, uint32_t key, uint64_t serial)
 {
     struct dm_shm_peer *peer = ep->peer;
@@ -158,7 +173,13 @@ struct dm_shm_map *dm_shm_map_open(struct dm_shm_ep *ep, uint32_t key, uint64_t 
     struct map_source source;
     int fd;
 
-    if (peer->is_apart || peer->pid <= 0 || !map_look(ep, entry, serial, &source))
+    if (!map_look(ep, entry, serial, &source))
+        return NULL;
+    if (map_is_shared(&dm_shm_ia_of(ep)->seg.arena, &source)) {
+        map_add(peer, serial, -1, &source);
+        return dm_shm_map_find(peer, serial);
+    }
+    if (peer->is_apart || peer->pid <= 0)
         return NULL;
     fd = map_file(peer, &source);
     if (fd < 0) { /* unless it was closed a moment ago, none of its files can be opened here */

@@ -55,22 +55,25 @@ static int near_open_file(const struct dm_shm_ia *ia, pid_t pid, int number)
     return -1;
 }
 
-struct dm_shm_peer *dm_shm_near_open(struct dm_shm_ia *ia, pid_t pid, int number, uint64_t id)
+struct dm_shm_peer *dm_shm_near_open(struct dm_shm_ia *ia, int number, const struct dm_shm_who *who)
 {
-    struct dm_shm_peer *peer = id != 0 ? dm_shm_peer_find(ia, id, pid) : NULL;
+    struct dm_shm_peer *peer;
     int fd;
 
-    if (peer != NULL || pid <= 0 || ia->seg.hdr->pid_space == 0)
-        return peer;
-    fd = near_open_file(ia, pid, number);
-    if (fd < 0)
+    errno = EACCES;
+    if (who->pid <= 0 || ia->seg.hdr->pid_space == 0)
         return NULL;
-    peer = dm_shm_peer_get(ia, fd, id, pid);
-    close(fd);
-    if (peer == NULL)
-        errno = EACCES;
+    peer = dm_shm_peer_get(ia, -1, who); /* in the arena, or known */
+    if (peer == NULL) {
+        fd = near_open_file(ia, who->pid, number);
+        if (fd < 0)
+            return NULL;
+        peer = dm_shm_peer_get(ia, fd, who);
+        close(fd);
+    }
+    errno = EACCES;
     if (peer == NULL ||
-        (peer->hdr->pid == (int32_t)pid && peer->hdr->pid_space == ia->seg.hdr->pid_space))
+        (peer->hdr->pid == (int32_t)who->pid && peer->hdr->pid_space == ia->seg.hdr->pid_space))
         return peer;
     dm_shm_peer_put(ia, peer);
     errno = EACCES;
@@ -80,24 +83,23 @@ struct dm_shm_peer *dm_shm_near_open(struct dm_shm_ia *ia, pid_t pid, int number
 struct dm_shm_peer *dm_shm_near_find(struct dm_shm_ia *ia, DAT_CONN_QUAL qual)
 {
     struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_qual, NO_N(qual));
+    const struct dm_shm_who who = {.id = qual >> ID_AT << (64 - ID_BITS),
+                                   .mask = ~LOW(64 - ID_BITS),
+                                   .pid = (pid_t)(qual & LOW(PID_BITS))};
 
     if (qual >> MARK_AT != 1)
         return NULL;
     if (peer != NULL && !peer->is_gone) {
         dm_shm_peer_hold(peer);
-    } else {
-        peer = dm_shm_near_open(ia, (pid_t)(qual & LOW(PID_BITS)),
-                                (int)(qual >> FD_AT & LOW(FD_BITS)), 0);
-        if (peer == NULL)
-            return NULL;
-        peer->qual = NO_N(qual);
-        if (dm_hash_put(&ia->peers_by_qual, peer->qual, peer) != DM_OK)
-            peer->qual = 0;
-    }
-    if (near_id_part(peer->id) == (qual >> ID_AT & LOW(ID_BITS)))
         return peer;
-    dm_shm_peer_put(ia, peer);
-    return NULL;
+    }
+    peer = dm_shm_near_open(ia, (int)(qual >> FD_AT & LOW(FD_BITS)), &who);
+    if (peer == NULL)
+        return NULL;
+    peer->qual = NO_N(qual);
+    if (dm_hash_put(&ia->peers_by_qual, peer->qual, peer) != DM_OK)
+        peer->qual = 0;
+    return peer;
 }
 
 bool dm_shm_near_refuse(struct dm_shm_ia *ia, const struct dm_shm_letter *letter)

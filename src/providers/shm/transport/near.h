@@ -11,14 +11,15 @@
 #include "providers/shm/ia.h"
 
 struct dm_shm_peer;
+struct dm_shm_who;
 struct dm_shm_letter;
 
 /* The n-th qualifier of this instance; 0: there are no more, or others cannot find it. */
 DAT_CONN_QUAL dm_shm_near_qual(const struct dm_shm_ia *ia, unsigned n);
 /* The peer that a qualifier names, mapped here, with a reference; NULL: a socket has to do. */
 struct dm_shm_peer *dm_shm_near_find(struct dm_shm_ia *ia, DAT_CONN_QUAL qual);
-/* The peer whose segment is that descriptor of that process; id 0: any. NULL and errno. */
-struct dm_shm_peer *dm_shm_near_open(struct dm_shm_ia *ia, pid_t pid, int fd, uint64_t id);
+/* The peer whose segment is in the arena, or behind that descriptor of its process. NULL and errno. */
+struct dm_shm_peer *dm_shm_near_open(struct dm_shm_ia *ia, int fd, const struct dm_shm_who *who);
 /* The segment of who asks cannot be opened here: tell it. False: not now. */
 bool dm_shm_near_refuse(struct dm_shm_ia *ia, const struct dm_shm_letter *letter);
 

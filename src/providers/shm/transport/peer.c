@@ -67,33 +67,100 @@ static void explain_no_map(struct dm_shm_ia *ia, size_t size)
     ia->is_short_reported = true;
 }
 
-/* Map a segment, and see whether it is one, and that with this id (0: any); NULL: not, or no memory. */
-static struct dm_shm_peer *peer_map(struct dm_shm_ia *ia, int fd, uint64_t id)
-{
-    struct dm_shm_peer *peer;
+/* Where a segment is in a file. */
+struct peer_extent {
+    uint64_t offset;
     size_t size;
-    void *map;
+};
 
-    if (!peer_check_fd(fd, &size))
-        return NULL;
-    peer = calloc(1, sizeof(*peer));
+/* Its own file holds nothing else; an arena says where it is. */
+static bool peer_locate(int fd, const struct dm_shm_who *who, struct peer_extent *at)
+{
+    struct dm_arena_head *head;
+    size_t size = at->size;
+    bool is_there = true;
+
+    at->offset = 0;
+    if (size < sizeof(*head))
+        return true;
+    head = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
+    if (head == MAP_FAILED)
+        return false;
+    if (dm_arena_is_head(head, size))
+        is_there =
+            dm_arena_find(head, size, who->id, who->mask, who->pid, &at->offset, &at->size) &&
+            at->size >= sizeof(struct dm_shm_hdr);
+    munmap(head, sizeof(*head));
+    return is_there;
+}
+
+/* Is it a segment, and the one that is meant? */
+static bool peer_is_segment(const struct dm_shm_hdr *hdr, const struct dm_shm_who *who)
+{
+    return hdr->magic == DM_SHM_MAGIC && hdr->version == DM_SHM_VERSION && hdr->id != 0 &&
+           ((hdr->id ^ who->id) & who->mask) == 0;
+}
+
+static struct dm_shm_peer *peer_new(struct dm_shm_hdr *hdr, size_t size)
+{
+    struct dm_shm_peer *peer = calloc(1, sizeof(*peer));
+
     if (peer == NULL)
         return NULL;
-    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    peer->hdr = hdr;
+    peer->size = size;
+    peer->id = hdr->id;
+    return peer;
+}
+
+/* In our own arena. */
+static struct dm_shm_peer *peer_find_part(const struct dm_shm_ia *ia, const struct dm_shm_who *who)
+{
+    const struct dm_arena *arena = &ia->seg.arena;
+    struct dm_shm_peer *peer;
+    struct dm_shm_hdr *hdr;
+    uint64_t offset;
+    size_t size;
+
+    if (arena->head == NULL ||
+        !dm_arena_find(arena->head, arena->size, who->id, who->mask, who->pid, &offset, &size))
+        return NULL;
+    hdr = (void *)((char *)arena->head + offset);
+    if (size < sizeof(*hdr) || !peer_is_segment(hdr, who))
+        return NULL;
+    peer = peer_new(hdr, size);
+    if (peer != NULL)
+        peer->is_part = true;
+    return peer;
+}
+
+/* Map a segment; NULL: it is none, or no memory. */
+static struct dm_shm_peer *peer_map(struct dm_shm_ia *ia, int fd, const struct dm_shm_who *who)
+{
+    struct dm_shm_peer *peer = NULL;
+    struct peer_extent at;
+    void *map;
+
+    if (!peer_check_fd(fd, &at.size) || !peer_locate(fd, who, &at))
+        return NULL;
+    map = mmap(NULL, at.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+               (off_t)at.offset);
     if (map == MAP_FAILED) {
-        explain_no_map(ia, size);
-        free(peer);
+        explain_no_map(ia, at.size);
         return NULL;
     }
-    peer->hdr = map;
-    peer->size = size;
-    peer->id = id != 0 ? id : peer->hdr->id;
-    if (peer->hdr->magic == DM_SHM_MAGIC && peer->hdr->version == DM_SHM_VERSION &&
-        peer->hdr->id == peer->id)
-        return peer;
-    munmap(map, size);
+    if (peer_is_segment(map, who))
+        peer = peer_new(map, at.size);
+    if (peer == NULL)
+        munmap(map, at.size);
+    return peer;
+}
+
+static void peer_free(struct dm_shm_peer *peer)
+{
+    if (!peer->is_part)
+        munmap(peer->hdr, peer->size);
     free(peer);
-    return NULL;
 }
 
 static bool peer_list(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
@@ -132,24 +199,25 @@ struct dm_shm_peer *dm_shm_peer_find(struct dm_shm_ia *ia, uint64_t id, pid_t pi
     return peer;
 }
 
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid)
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, const struct dm_shm_who *who)
 {
-    struct dm_shm_peer *same = dm_shm_peer_find(ia, id, pid);
+    struct dm_shm_peer *same =
+        who->mask == UINT64_MAX ? dm_shm_peer_find(ia, who->id, who->pid) : NULL;
     struct dm_shm_peer *peer;
 
     if (same != NULL)
         return same;
-    peer = peer_map(ia, fd, id);
+    peer = peer_find_part(ia, who);
+    if (peer == NULL && fd >= 0)
+        peer = peer_map(ia, fd, who);
     if (peer == NULL)
         return NULL;
-    if (id == 0)
-        same = dm_shm_peer_find(ia, peer->id, pid);
+    same = dm_shm_peer_find(ia, peer->id, who->pid);
     if (same != NULL || !peer_list(ia, peer)) {
-        munmap(peer->hdr, peer->size);
-        free(peer);
+        peer_free(peer);
         return same;
     }
-    peer->pid = pid;
+    peer->pid = who->pid;
     peer->n_refs = 1;
     atomic_init(&peer->cma, ia->copy != DM_COPY_STAGED ? DM_CMA_UNKNOWN : DM_CMA_NO);
     dm_shm_sock_doorbell_name(peer->id, &peer->doorbell);
@@ -218,6 +286,5 @@ void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     if (peer->qual != 0 && dm_hash_get(&ia->peers_by_qual, peer->qual) == peer)
         (void)dm_hash_del(&ia->peers_by_qual, peer->qual);
     peer_unlist(ia, peer);
-    munmap(peer->hdr, peer->size);
-    free(peer);
+    peer_free(peer);
 }

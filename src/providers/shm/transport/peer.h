@@ -25,6 +25,7 @@ struct dm_shm_peer {
     pid_t pid;
     struct dm_shm_hdr *hdr;
     size_t size;
+    bool is_part; /* of the arena, which is mapped anyway */
     _Atomic enum dm_shm_cma cma;
     bool is_apart;   /* its descriptors cannot be opened here */
     bool is_gone;    /* its process has died, or has closed it */
@@ -42,8 +43,15 @@ static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offs
     return offset <= peer->size && len <= peer->size - offset;
 }
 
-/* fd: of its segment. NULL: it is no segment, or no memory. */
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid);
+/* Whose segment. */
+struct dm_shm_who {
+    uint64_t id;
+    uint64_t mask; /* the bits of it that are known */
+    pid_t pid;
+};
+
+/* fd: of its segment, or of an arena that has it, -1: of none. NULL: it is no segment, or no memory. */
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, const struct dm_shm_who *who);
 /* The same, if it is mapped already. */
 struct dm_shm_peer *dm_shm_peer_find(struct dm_shm_ia *ia, uint64_t id, pid_t pid);
 bool dm_shm_peer_can_cma(struct dm_shm_peer *peer);

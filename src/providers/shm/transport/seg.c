@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum { BLOCK_HEAD = 64, MIN_LEN = 64, N_CLASSES = DM_SHM_HEAP_CLASSES };
-enum { SHORT_LEN = 1024 };
+enum { SHORT_LEN = 1024, PART_ALIGN = 2 << 20 };
 
 struct block {
     uint64_t class;
@@ -95,45 +95,77 @@ static void heap_begin(struct dm_shm_heap *heap, uint64_t first, uint64_t len)
     heap->end = first + len;
 }
 
-bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
+/* What peers read in the header, and where blocks are. */
+static void seg_begin(struct dm_shm_seg *seg, size_t size)
 {
-    struct dm_shm_hdr *hdr;
-    void *map;
-    int saved;
+    struct dm_shm_hdr *hdr = seg->hdr;
 
-    memset(seg, 0, sizeof(*seg));
-    if (!seg_make_file(size, &seg->fd))
-        return false;
-    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, seg->fd, 0);
-    if (map == MAP_FAILED) {
-        saved = errno;
-        close(seg->fd);
-        errno = saved;
-        return false;
-    }
-    hdr = map;
     if (getrandom(&hdr->id, sizeof(hdr->id), 0) != sizeof(hdr->id))
-        hdr->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)map;
+        hdr->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)hdr;
     hdr->nonce = hdr->id * 0x9e3779b97f4a7c15u + 1;
     hdr->version = DM_SHM_VERSION;
     hdr->size = size;
-    hdr->self_va = (uint64_t)(uintptr_t)map;
+    hdr->self_va = (uint64_t)(uintptr_t)hdr;
     hdr->has_membarrier = dm_shm_barrier_join();
     hdr->pid = (int32_t)getpid();
     hdr->pid_space = seg_pid_space();
     hdr->magic = DM_SHM_MAGIC;
-    seg->hdr = hdr;
     seg->size = size;
     heap_begin(&seg->short_heap, offsetof(struct dm_shm_hdr, short_blocks),
                sizeof(hdr->short_blocks));
     heap_begin(&seg->heap, (sizeof(*hdr) + 63) / 64 * 64, size - (sizeof(*hdr) + 63) / 64 * 64);
+}
+
+/* A part of the arena; false: there is none, or it has no more. */
+static bool seg_take_part(struct dm_shm_seg *seg, size_t size)
+{
+    uint64_t offset = 0;
+
+    if (dm_arena_open(&seg->arena, true))
+        offset = dm_arena_take(&seg->arena, size, PART_ALIGN);
+    if (offset == 0)
+        return false;
+    seg->fd = seg->arena.fd;
+    seg->hdr = (void *)((char *)seg->arena.head + offset);
+    seg_begin(seg, size);
+    seg->part = dm_arena_name(&seg->arena, seg->hdr->id, offset, size);
+    return seg->part != NULL;
+}
+
+bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
+{
+    void *map;
+    int saved;
+
+    memset(seg, 0, sizeof(*seg));
+    if (seg_take_part(seg, size))
+        return true;
+    if (!seg_make_file(size, &seg->fd)) {
+        dm_arena_close(&seg->arena);
+        return false;
+    }
+    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, seg->fd, 0);
+    if (map == MAP_FAILED) {
+        saved = errno;
+        close(seg->fd);
+        dm_arena_close(&seg->arena);
+        errno = saved;
+        return false;
+    }
+    seg->hdr = map;
+    seg_begin(seg, size);
     return true;
 }
 
 void dm_shm_seg_close(struct dm_shm_seg *seg)
 {
-    munmap(seg->hdr, seg->size);
-    close(seg->fd);
+    if (seg->part != NULL) {
+        dm_arena_unname(seg->part);
+    } else {
+        munmap(seg->hdr, seg->size);
+        close(seg->fd);
+    }
+    dm_arena_close(&seg->arena);
     seg->hdr = NULL;
     seg->fd = -1;
 }

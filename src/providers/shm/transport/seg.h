@@ -23,6 +23,7 @@
 
 #include <dat2/udat.h>
 
+#include "util/arena.h"
 #include "util/port.h"
 
 #define DM_SHM_MAGIC   0x6d68732d6d756461u
@@ -220,9 +221,11 @@ struct dm_shm_heap {
     uint64_t free[DM_SHM_HEAP_CLASSES]; /* by class: offset of a free block, linked */
 };
 
-/* This process's own segment. */
+/* This process's own segment: a memory file, or a part of the arena. */
 struct dm_shm_seg {
     int fd;
+    struct dm_arena arena;      /* with all that peers have there, too */
+    struct dm_arena_part *part; /* NULL: the segment is a file of its own */
     struct dm_shm_hdr *hdr;
     size_t size;
     struct dm_shm_heap short_heap; /* of short blocks, as long as they have room there */

@@ -1,0 +1,222 @@
+/*
+ * The arena.
+ */
+#include "util/arena.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/cfg.h"
+
+/* For each process, and for each that it may speak with: address space, not memory. */
+#define PROCESS_LEN ((size_t)256 << 20)
+#define PAIR_LEN    ((size_t)2 << 20)
+
+bool dm_arena_is_head(const struct dm_arena_head *head, size_t size)
+{
+    return size >= sizeof(*head) && head->magic == DM_ARENA_MAGIC && head->size == size;
+}
+
+/* ---- making ---- */
+
+/* The head of a new file; peers rely on its length. */
+static bool arena_set_up(int fd, size_t size)
+{
+    const struct {
+        uint64_t magic, size;
+    } head = {DM_ARENA_MAGIC, size};
+
+    return ftruncate(fd, (off_t)size) == 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
+           fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
+int dm_arena_make(int n, char *text, size_t len)
+{
+    size_t size = (size_t)n * (PROCESS_LEN + (size_t)n * PAIR_LEN);
+    struct rlimit lim;
+    struct stat st;
+    int fd;
+
+    /* Growing a file beyond this limit would end the process (SIGXFSZ). */
+    if (getrlimit(RLIMIT_FSIZE, &lim) == 0 && lim.rlim_cur < size)
+        return -1;
+    fd = memfd_create("datum-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    if (!arena_set_up(fd, size) || fstat(fd, &st) != 0) {
+        close(fd);
+        return -1;
+    }
+    snprintf(text, len, "%d:%llu:%llu", fd, (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    return fd;
+}
+
+/* ---- using ---- */
+
+/* Is the descriptor still what it was when the variable was set? */
+static bool arena_check_file(struct dm_arena *arena, const char *text)
+{
+    unsigned long long dev, ino;
+    struct stat st;
+
+    if (sscanf(text, "%d:%llu:%llu", &arena->fd, &dev, &ino) != 3 || fstat(arena->fd, &st) != 0 ||
+        st.st_dev != dev || st.st_ino != ino || st.st_uid != geteuid() ||
+        (fcntl(arena->fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+        return false;
+    arena->dev = dev;
+    arena->ino = ino;
+    arena->size = (size_t)st.st_size;
+    return true;
+}
+
+bool dm_arena_open(struct dm_arena *arena, bool is_whole)
+{
+    const char *text = dm_cfg_env(DM_ARENA_ENV);
+    void *map;
+
+    memset(arena, 0, sizeof(*arena));
+    if (text == NULL || !arena_check_file(arena, text) || arena->size < sizeof(*arena->head))
+        return false;
+    arena->mapped = is_whole ? arena->size : sizeof(*arena->head);
+    map =
+        mmap(NULL, arena->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena->fd, 0);
+    if (map == MAP_FAILED)
+        return false;
+    if (!dm_arena_is_head(map, arena->size)) {
+        munmap(map, arena->mapped);
+        return false;
+    }
+    (void)madvise(map, arena->mapped, MADV_DONTDUMP); /* most of it is not ours */
+    (void)fcntl(arena->fd, F_SETFD, FD_CLOEXEC);
+    arena->head = map;
+    return true;
+}
+
+void dm_arena_close(struct dm_arena *arena)
+{
+    if (arena->head != NULL)
+        munmap(arena->head, arena->mapped);
+    arena->head = NULL;
+}
+
+uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align)
+{
+    uint64_t taken = atomic_load_explicit(&arena->head->taken, memory_order_relaxed);
+    uint64_t at;
+
+    do {
+        at = taken > sizeof(*arena->head) ? taken : sizeof(*arena->head);
+        at = (at + align - 1) & ~((uint64_t)align - 1);
+        if (at > arena->size || len > arena->size - at)
+            return 0;
+    } while (!atomic_compare_exchange_weak(&arena->head->taken, &taken, at + len));
+    return at;
+}
+
+/* ---- names ---- */
+
+struct dm_arena_part *dm_arena_name(const struct dm_arena *arena, uint64_t name, uint64_t offset,
+                                    size_t len)
+{
+    struct dm_arena_part *part;
+    uint32_t n;
+
+    if (atomic_load_explicit(&arena->head->n_parts, memory_order_relaxed) >= DM_ARENA_PARTS)
+        return NULL;
+    n = atomic_fetch_add(&arena->head->n_parts, 1);
+    if (n >= DM_ARENA_PARTS)
+        return NULL;
+    part = &arena->head->parts[n];
+    part->offset = offset;
+    part->len = len;
+    part->pid = getpid();
+    atomic_store_explicit(&part->name, name, memory_order_release);
+    return part;
+}
+
+void dm_arena_unname(struct dm_arena_part *part)
+{
+    atomic_store(&part->name, 0);
+}
+
+bool dm_arena_find(const struct dm_arena_head *head, size_t size, uint64_t name, uint64_t mask,
+                   pid_t pid, uint64_t *offset_p, size_t *len_p)
+{
+    uint32_t n = atomic_load_explicit(&head->n_parts, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < n && i < DM_ARENA_PARTS; i++) {
+        const struct dm_arena_part *part = &head->parts[i];
+        uint64_t found = atomic_load_explicit(&part->name, memory_order_acquire);
+
+        if (found == 0 || ((found ^ name) & mask) != 0 || (mask != UINT64_MAX && part->pid != pid))
+            continue;
+        *offset_p = part->offset;
+        *len_p = (size_t)part->len;
+        return *offset_p >= sizeof(*head) && *offset_p % 4096 == 0 && *offset_p <= size &&
+               *len_p <= size - *offset_p;
+    }
+    return false;
+}
+
+/* ---- notes ---- */
+
+/* What was there under that name is not any more. */
+static void note_clear(struct dm_arena_head *head, uint64_t name)
+{
+    uint32_t n = atomic_load(&head->n_notes);
+
+    for (uint32_t i = 0; i < n && i < DM_ARENA_NOTES; i++)
+        if (atomic_load(&head->notes[i].name) == name)
+            atomic_store(&head->notes[i].name, 0);
+}
+
+void dm_arena_put(const struct dm_arena *arena, uint64_t name, const char *text)
+{
+    struct dm_arena_head *head = arena->head;
+    uint32_t len = (uint32_t)strlen(text);
+    uint32_t at, n;
+
+    note_clear(head, name);
+    if (len >= DM_ARENA_TEXT ||
+        atomic_load_explicit(&head->n_bytes, memory_order_relaxed) >= DM_ARENA_TEXT ||
+        atomic_load_explicit(&head->n_notes, memory_order_relaxed) >= DM_ARENA_NOTES)
+        return;
+    at = atomic_fetch_add(&head->n_bytes, len);
+    if (at > DM_ARENA_TEXT - len)
+        return;
+    n = atomic_fetch_add(&head->n_notes, 1);
+    if (n >= DM_ARENA_NOTES)
+        return;
+    memcpy(&head->text[at], text, len);
+    head->notes[n].at = at;
+    head->notes[n].len = len;
+    atomic_store_explicit(&head->notes[n].name, name, memory_order_release);
+}
+
+bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t len)
+{
+    const struct dm_arena_head *head = arena->head;
+    uint32_t n = atomic_load_explicit(&head->n_notes, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < n && i < DM_ARENA_NOTES; i++) {
+        const struct dm_arena_note *note = &head->notes[i];
+        uint32_t at, size;
+
+        if (atomic_load_explicit(&note->name, memory_order_acquire) != name)
+            continue;
+        at = note->at;
+        size = note->len;
+        if (size >= len || size > DM_ARENA_TEXT || at > DM_ARENA_TEXT - size)
+            return false;
+        memcpy(buf, &head->text[at], size);
+        buf[size] = '\0';
+        return true;
+    }
+    return false;
+}

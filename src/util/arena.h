@@ -1,0 +1,87 @@
+/*
+ * An arena: memory that the processes of a host share. It is one sparse file, made by who starts them and
+ * inherited by all, of which each takes parts. So it is mapped once, however many processes there are.
+ *
+ * Parts are not given back. Those with names are found by others. When nothing is left, or where a process
+ * has not inherited it, memory files of its own serve. At the front there is space for notes: a few bytes under
+ * a name, for all to read.
+ */
+#ifndef DM_UTIL_ARENA_H
+#define DM_UTIL_ARENA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/port.h"
+
+#define DM_ARENA_MAGIC UINT64_C(0x616e6572612d6d64)
+
+/* How processes find it: "fd:device:inode". */
+#define DM_ARENA_ENV "DATUM_ARENA"
+
+enum { DM_ARENA_PARTS = 4096, DM_ARENA_NOTES = 4096, DM_ARENA_TEXT = 2 << 20 };
+
+/* A part with a name. */
+struct dm_arena_part {
+    _Atomic uint64_t name; /* 0: not yet, or not any more */
+    uint64_t offset;
+    uint64_t len;
+    int64_t pid; /* of its owner, as that sees it */
+};
+
+/* A few bytes with a name. */
+struct dm_arena_note {
+    _Atomic uint64_t name; /* 0: not yet */
+    uint32_t at;
+    uint32_t len;
+};
+
+struct dm_arena_head {
+    uint64_t magic;
+    uint64_t size;
+    DM_ALIGNED(64) _Atomic uint64_t taken; /* end of what is taken */
+    _Atomic uint32_t n_parts;              /* with names; may exceed the table */
+    _Atomic uint32_t n_notes;
+    _Atomic uint32_t n_bytes; /* of the text that are taken; may exceed it */
+    DM_ALIGNED(64) struct dm_arena_part parts[DM_ARENA_PARTS];
+    struct dm_arena_note notes[DM_ARENA_NOTES];
+    char text[DM_ARENA_TEXT];
+};
+
+/* As it is open here. */
+struct dm_arena {
+    int fd;
+    uint64_t dev;
+    uint64_t ino;
+    size_t size;
+    struct dm_arena_head *head; /* NULL: there is none */
+    size_t mapped;              /* from the head on */
+};
+
+/* Make one for n processes; -1: that cannot be. The text is for DM_ARENA_ENV. */
+int dm_arena_make(int n, char *text, size_t len);
+/* Open the one that this process has inherited, and map all of it or its head. False: there is none, or
+ * that is too much for this process. The descriptor is not inherited further; closing leaves it open. */
+bool dm_arena_open(struct dm_arena *arena, bool is_whole);
+void dm_arena_close(struct dm_arena *arena);
+/* Zeroed bytes, at a multiple of align (a power of two): their offset, 0: not so many are left. */
+uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align);
+/* Give a part a name (not 0); NULL: there are too many. And take it away. */
+struct dm_arena_part *dm_arena_name(const struct dm_arena *arena, uint64_t name, uint64_t offset,
+                                    size_t len);
+void dm_arena_unname(struct dm_arena_part *part);
+/* The part with that name; or, with a mask that leaves bits out, with such a name and owner. What the table
+ * says was written by others: *offset_p and *len_p are within the file. */
+bool dm_arena_find(const struct dm_arena_head *head, size_t size, uint64_t name, uint64_t mask,
+                   pid_t pid, uint64_t *offset_p, size_t *len_p);
+/* Leave a note, in the place of an earlier one of that name. Without space it is not there. */
+void dm_arena_put(const struct dm_arena *arena, uint64_t name, const char *text);
+/* Copy it. False: it is not there, or longer. */
+bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t len);
+/* Is it the head of one, of that size? */
+bool dm_arena_is_head(const struct dm_arena_head *head, size_t size);
+
+#endif

@@ -1,0 +1,169 @@
+/* test: kind=dat prov=datum-shm timeout=60 params=copy=auto */
+/*
+ * Instances in an arena (util/arena.h) that the processes have inherited: nobody maps a segment of the
+ * other, or a region in the arena. Whoever has not inherited it maps what it needs. When nothing is left in
+ * it segments are files. The other process is killed in the end, which is noticed.
+ */
+#include "dat_pair.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "util/arena.h"
+
+enum { LEN = 8192 };
+
+static size_t arena_len;
+static int arena_fd;
+static bool is_apart; /* the second process has not inherited it */
+
+/* An arena of that length. */
+static void make(size_t len)
+{
+    const uint64_t head[2] = {DM_ARENA_MAGIC, len};
+    struct stat st;
+    char text[64];
+
+    arena_len = len;
+    arena_fd = memfd_create("dat-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK(arena_fd >= 0);
+    CHECK_EQ(ftruncate(arena_fd, (off_t)len), 0);
+    CHECK_EQ(pwrite(arena_fd, head, sizeof(head), 0), sizeof(head));
+    CHECK_EQ(fcntl(arena_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    CHECK_EQ(fstat(arena_fd, &st), 0);
+    snprintf(text, sizeof(text), "%d:%llu:%llu", arena_fd, (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    CHECK_EQ(setenv(DM_ARENA_ENV, text, 1), 0);
+}
+
+static int count_maps(const char *name)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    char line[512];
+    int n = 0;
+
+    CHECK(f != NULL);
+    while (fgets(line, sizeof(line), f) != NULL)
+        n += strstr(line, name) != NULL;
+    fclose(f);
+    return n;
+}
+
+/* Mappings of the arena by the provider. Ours begin elsewhere. */
+static int count_arena(void)
+{
+    return count_maps("memfd:dat-arena");
+}
+
+/* Memory at the end of the arena, where no segment is. */
+static void alloc_in_arena(struct dt *t, struct dt_mem *mem)
+{
+    DAT_REGION_DESCRIPTION region;
+    char cookie[DAT_LMR_COOKIE_SIZE] = "";
+    DAT_VLEN len;
+    DAT_VADDR addr;
+
+    mem->len = LEN;
+    mem->fd = arena_fd;
+    mem->buf =
+        mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, arena_fd, (off_t)(arena_len - LEN));
+    CHECK(mem->buf != MAP_FAILED);
+    snprintf(cookie, sizeof(cookie), "fd:%d+%zu", arena_fd, arena_len - LEN);
+    memset(&region, 0, sizeof(region));
+    region.for_shared_memory.virtual_address = mem->buf;
+    region.for_shared_memory.shared_memory_id = &cookie;
+    OK(dat_lmr_create(t->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, LEN, t->pz, DAT_MEM_PRIV_ALL_FLAG,
+                      DAT_VA_TYPE_VA, &mem->lmr, &mem->lkey, &mem->rkey, &len, &addr));
+}
+
+/* The owner of the memory, who is killed in the end. */
+static int owner(struct dt *t, const char *name)
+{
+    struct dt_mem mine;
+    struct dt_mem theirs;
+
+    dt_open(t, name);
+    t->ep = dt_ep(t);
+    alloc_in_arena(t, &mine);
+    dt_join(t, true);
+    dt_swap_mem(t, &mine, &theirs);
+    dt_meet(t); /* the write is over */
+    CHECK_EQ(mine.buf[0], 'x');
+    CHECK_EQ(mine.buf[LEN - 1], 'x');
+    dt_meet(t);
+    for (;;)
+        pause();
+}
+
+static void write_all(struct dt *t, struct dt_mem *mine, struct dt_mem *theirs)
+{
+    DAT_LMR_TRIPLET seg = dt_seg(mine, 0, LEN);
+    DAT_RMR_TRIPLET to = dt_remote(theirs, 0, LEN);
+
+    OK(dat_ep_post_rdma_write(t->ep, 1, &seg, dt_cookie(1), &to, DAT_COMPLETION_DEFAULT_FLAG));
+    CHECK_EQ(dt_want_dto(t->req_evd, 1, DAT_DTO_SUCCESS), LEN);
+}
+
+/* n_arena, n_files: mappings of the arena and of segments' files after all. */
+static void check_writer(struct dt *t, const char *name, int n_arena, int n_files)
+{
+    struct dt_mem mine;
+    struct dt_mem theirs;
+
+    dt_open(t, name);
+    t->ep = dt_ep(t);
+    dt_alloc(t, &mine, LEN, false);
+    memset(mine.buf, 'x', LEN);
+    dt_join(t, false);
+    dt_swap_mem(t, &mine, &theirs);
+    write_all(t, &mine, &theirs);
+    CHECK_EQ(count_arena(), n_arena);
+    CHECK_EQ(count_maps("memfd:datum-shm"), n_files);
+    dt_meet(t);
+    dt_meet(t);
+}
+
+static int run(const char *name, int n_arena, int n_files)
+{
+    struct dt t = {.pipe = -1};
+    int sv[2];
+    int status;
+    pid_t pid;
+
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(sv[0]);
+        t.pipe = sv[1];
+        exit(owner(&t, name));
+    }
+    close(sv[1]);
+    t.pipe = sv[0];
+    if (is_apart)
+        CHECK_EQ(unsetenv(DM_ARENA_ENV), 0);
+    check_writer(&t, name, n_arena, n_files);
+    CHECK_EQ(kill(pid, SIGKILL), 0);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    dt_want_conn(t.conn_evd, DAT_CONNECTION_EVENT_BROKEN);
+    dt_close(&t);
+    CHECK_EQ(count_arena(), 0);
+    close(sv[0]);
+    close(arena_fd);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = dt_name(argc, argv);
+
+    make((size_t)1 << 30);
+    run(name, 1, 0); /* all of the arena, once */
+    make((size_t)1 << 30);
+    is_apart = true;
+    run(name, 2, 1); /* the other's segment and its memory; the own one is a file */
+    is_apart = false;
+    make((sizeof(struct dm_arena_head) + LEN + 4095) / 4096 * 4096); /* no segment fits */
+    return run(name, 1, 2);
+}

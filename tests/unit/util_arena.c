@@ -1,0 +1,156 @@
+/* test: layers=util timeout=60 */
+/* The arena: who inherits it finds it, parts do not overlap, names and notes are found by others; what is
+ * no arena, or too small, is none. */
+#include "util/arena.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum { N_THREADS = 4, N_TAKES = 200, LEN = 8192 };
+
+static struct dm_arena arena;
+
+static void *take(void *arg)
+{
+    uint64_t *at = arg;
+
+    for (int i = 0; i < N_TAKES; i++)
+        at[i] = dm_arena_take(&arena, LEN, 4096);
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void test_parts(void)
+{
+    static uint64_t at[N_THREADS * N_TAKES];
+    pthread_t thread[N_THREADS];
+
+    for (int i = 0; i < N_THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, take, &at[i * N_TAKES]) == 0);
+    for (int i = 0; i < N_THREADS; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    qsort(at, N_THREADS * N_TAKES, sizeof(at[0]), compare);
+    CHECK(at[0] >= sizeof(struct dm_arena_head));
+    for (int i = 0; i < N_THREADS * N_TAKES; i++) {
+        CHECK_EQ(at[i] % 4096, 0);
+        CHECK(i == 0 || at[i] >= at[i - 1] + LEN);
+    }
+    CHECK_EQ(dm_arena_take(&arena, arena.size, 4096), 0); /* not so many are left */
+    CHECK(dm_arena_take(&arena, LEN, 4096) > at[N_THREADS * N_TAKES - 1]);
+}
+
+static void test_names(void)
+{
+    const uint64_t name = UINT64_C(0x1234000000000007), mask = UINT64_C(0xffff) << 48;
+    uint64_t at = dm_arena_take(&arena, LEN, 4096), found;
+    struct dm_arena_part *part = dm_arena_name(&arena, name, at, LEN);
+    size_t len;
+
+    CHECK(part != NULL);
+    CHECK(dm_arena_find(arena.head, arena.size, name, UINT64_MAX, 0, &found, &len));
+    CHECK_EQ(found, at);
+    CHECK_EQ(len, LEN);
+    CHECK(dm_arena_find(arena.head, arena.size, name & mask, mask, getpid(), &found, &len));
+    CHECK(!dm_arena_find(arena.head, arena.size, name & mask, mask, getpid() + 1, &found, &len));
+    CHECK(!dm_arena_find(arena.head, arena.size, name + 1, UINT64_MAX, 0, &found, &len));
+    part->len = arena.size; /* nonsense of somebody else */
+    CHECK(!dm_arena_find(arena.head, arena.size, name, UINT64_MAX, 0, &found, &len));
+    dm_arena_unname(part);
+    CHECK(!dm_arena_find(arena.head, arena.size, name, UINT64_MAX, 0, &found, &len));
+    for (int i = 0; dm_arena_name(&arena, 1, at, LEN) != NULL; i++)
+        CHECK(i < DM_ARENA_PARTS);
+}
+
+static void test_notes(void)
+{
+    char buf[32] = "";
+    char *text = malloc(DM_ARENA_TEXT);
+
+    CHECK(!dm_arena_get(&arena, 5, buf, sizeof(buf)));
+    dm_arena_put(&arena, 5, "five");
+    dm_arena_put(&arena, 6, "six");
+    CHECK(dm_arena_get(&arena, 5, buf, sizeof(buf)));
+    CHECK_STR(buf, "five");
+    dm_arena_put(&arena, 5, "five again");
+    CHECK(dm_arena_get(&arena, 5, buf, sizeof(buf)));
+    CHECK_STR(buf, "five again");
+    CHECK(!dm_arena_get(&arena, 5, buf, 10)); /* with its end it is longer */
+    CHECK(dm_arena_get(&arena, 5, buf, 11));
+    memset(text, 'x', DM_ARENA_TEXT - 1);
+    text[DM_ARENA_TEXT - 1] = '\0';
+    dm_arena_put(&arena, 6, text); /* no space: then it is not there, nor what was */
+    CHECK(!dm_arena_get(&arena, 6, buf, sizeof(buf)));
+    CHECK(dm_arena_get(&arena, 5, buf, sizeof(buf)));
+    free(text);
+}
+
+/* In another process, which has not inherited the mapping. */
+static void test_inherited(void)
+{
+    struct dm_arena mine;
+    char buf[32];
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        dm_arena_close(&arena);
+        _exit(dm_arena_open(&mine, true) && dm_arena_get(&mine, 5, buf, sizeof(buf)) &&
+                      strcmp(buf, "five again") == 0
+                  ? 0
+                  : 1);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK_EQ(status, 0);
+}
+
+/* Another file under that number, and a file that is none. */
+static void test_others(int fd)
+{
+    struct dm_arena other;
+    int plain = memfd_create("plain", MFD_CLOEXEC);
+
+    CHECK(setenv(DM_ARENA_ENV, "nonsense", 1) == 0);
+    CHECK(!dm_arena_open(&other, false));
+    CHECK(setenv(DM_ARENA_ENV, "9999:1:1", 1) == 0);
+    CHECK(!dm_arena_open(&other, false));
+    CHECK(dup2(plain, fd) == fd);
+    CHECK(!dm_arena_open(&other, false));
+    close(plain);
+}
+
+int main(void)
+{
+    struct dm_arena none;
+    char text[64];
+    int fd;
+
+    CHECK(unsetenv(DM_ARENA_ENV) == 0);
+    CHECK(!dm_arena_open(&none, true));
+    fd = dm_arena_make(2, text, sizeof(text));
+    CHECK(fd >= 0);
+    CHECK(fcntl(fd, F_SETFD, 0) == 0);
+    CHECK(setenv(DM_ARENA_ENV, text, 1) == 0);
+    CHECK(dm_arena_open(&arena, true));
+    CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);
+    test_parts();
+    test_names();
+    test_notes();
+    test_inherited();
+    dm_arena_close(&arena);
+    test_others(fd);
+    return test_result();
+}
