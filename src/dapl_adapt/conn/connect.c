@@ -23,6 +23,7 @@
 #include "dapl_adapt/conn/lose.h"
 #include "dapl_adapt/conn/prepare.h"
 #include "dapl_adapt/conn/prod.h"
+#include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -164,6 +165,13 @@ static uint64_t connect_limit_us(struct dm_link *link)
     return was_lost ? dm_move_attempt_us(link->conn) : dm_connect_time_us(link->conn->adapt);
 }
 
+/* Has the peer asked already? Then two attempts need not cross. */
+static void connect_look(struct dm_adapt *adapt)
+{
+    for (int i = 0; i < adapt->rails.n_ias; i++)
+        (void)dm_conn_serve_now(adapt->rails.ias[i]);
+}
+
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
 {
     struct dm_adapt *adapt = conn->adapt;
@@ -173,6 +181,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     err = dm_addr_fetch(conn);
     if (err != DM_OK)
         return err;
+    connect_look(adapt);
     pthread_mutex_lock(&adapt->shared.lock);
     if (link->state != DM_LINK_IDLE || dm_conn_is_moving(conn)) {
         pthread_mutex_unlock(&adapt->shared.lock);

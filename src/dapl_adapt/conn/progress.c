@@ -18,6 +18,7 @@
 #include "dapl_adapt/conn/passive.h"
 #include "dapl_adapt/conn/prod.h"
 #include "dapl_adapt/conn/ring.h"
+#include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -264,7 +265,9 @@ int dm_conn_progress(struct dm_adapt *adapt)
 {
     int n = dm_conn_notes(adapt);
 
-    if (!dm_list_is_empty(&adapt->poll.connecting))
-        n += link_timers(adapt);
-    return n;
+    if (dm_list_is_empty(&adapt->poll.connecting))
+        return n;
+    for (int i = 0; i < adapt->rails.n_ias; i++)
+        n += dm_conn_serve_now(adapt->rails.ias[i]);
+    return n + dm_conn_notes(adapt) + link_timers(adapt);
 }

@@ -54,8 +54,10 @@ static void server_agent(DAT_PVOID arg, DAT_EVD_HANDLE evd)
     atomic_fetch_add(&ia->cm.n_calls, 1);
     if (!atomic_load(&ia->cm.stop)) {
         dat_cno_modify_agent(ia->cm.cno, again); /* before the look, so that nothing is missed */
+        pthread_mutex_lock(&ia->cm.lock);
         while (DAT_EVD_DEQUEUE(evd, &event) == DAT_SUCCESS)
             dm_conn_event(ia, &event);
+        pthread_mutex_unlock(&ia->cm.lock);
     }
     atomic_fetch_sub(&ia->cm.n_calls, 1);
 }
@@ -90,6 +92,28 @@ int dm_conn_serve(struct dm_ia *ia)
         err = server_start_thread(ia);
     ia->cm.is_served = err == DM_OK;
     return err;
+}
+
+int dm_conn_serve_now(struct dm_ia *ia)
+{
+    DAT_EVENT event;
+    DAT_RETURN rc;
+    int n = 0;
+
+    if (!ia->cm.is_served || ia->cm.cno == DAT_HANDLE_NULL ||
+        pthread_mutex_trylock(&ia->cm.lock) != 0)
+        return 0;
+    for (;;) {
+        dm_serial_enter(ia->is_serial);
+        rc = DAT_EVD_DEQUEUE(ia->cm.evd, &event);
+        dm_serial_leave(ia->is_serial);
+        if (rc != DAT_SUCCESS)
+            break;
+        dm_conn_event(ia, &event);
+        n++;
+    }
+    pthread_mutex_unlock(&ia->cm.lock);
+    return n;
 }
 
 void dm_conn_unserve(struct dm_ia *ia)

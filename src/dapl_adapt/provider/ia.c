@@ -377,6 +377,7 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
 
     if (ia == NULL)
         return DM_FAIL(DM_ENOMEM, "an interface adapter");
+    pthread_mutex_init(&ia->cm.lock, NULL);
     snprintf(ia->name, sizeof(ia->name), "%s", entry->name);
     snprintf(ia->library, sizeof(ia->library), "%s", entry->lib);
     ia->is_builtin = entry->is_builtin;
@@ -437,6 +438,7 @@ void dm_ia_close(struct dm_ia *ia)
     rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);
     if (DAT_GET_TYPE(rc) == DAT_INVALID_STATE && is_whole) /* something is left */
         dat_ia_close(ia->ia, DAT_CLOSE_ABRUPT_FLAG);
+    pthread_mutex_destroy(&ia->cm.lock);
     free(ia);
 }
 

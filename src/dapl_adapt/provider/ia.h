@@ -94,7 +94,8 @@ struct dm_ia_depth {
 struct dm_ia_cm {
     DAT_EVD_HANDLE evd; /* connection requests and connection events */
     DAT_CNO_HANDLE cno; /* has the provider's thread call the server; null: it is a thread */
-    bool is_served;     /* the server alone looks into evd */
+    bool is_served;     /* the server looks into evd; others with the lock, if there is a cno */
+    pthread_mutex_t lock;
     atomic_int stop;
     atomic_int n_calls; /* of the server by the provider's thread that are under way */
     pthread_t thread;

@@ -62,6 +62,15 @@ static bool evd_take(struct dm_evd *evd, DAT_EVENT *event)
     return is_event;
 }
 
+/* Has the provider something to do when its consumer finds nothing? */
+static inline bool evd_is_poll_due(const struct dm_evd *evd)
+{
+    const struct dm_pia *ia = evd->obj.ia;
+
+    return ia->is_driven ||
+           (ia->due != NULL && dm_unlikely(atomic_load_explicit(ia->due, memory_order_relaxed)));
+}
+
 DAT_RETURN dm_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
     struct dm_evd *evd = (struct dm_evd *)handle;
@@ -73,7 +82,7 @@ DAT_RETURN dm_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
         return DM_DAT_ARG(2);
     if (dm_unlikely(atomic_load_explicit(&evd->is_waiting, memory_order_relaxed)))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-    if (evd->obj.ia->is_driven && !dm_evd_ring_has(evd->ring, evd->head))
+    if (evd_is_poll_due(evd) && !dm_evd_ring_has(evd->ring, evd->head))
         evd->obj.ia->ops->ia.poll(evd->obj.ia);
     if (!evd->obj.ia->is_threadsafe) {
         while (dm_evd_ring_has(evd->ring, evd->head))

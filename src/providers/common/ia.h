@@ -14,12 +14,13 @@ struct dm_strict;
 struct dm_pia {
     struct dm_obj obj;
     const struct dm_prov_ops *ops;
-    _Atomic pid_t *alive; /* this process's pid; reads 0 in a forked child */
-    pid_t pid;            /* who opened it */
-    bool is_threadsafe;   /* calls may come from any thread at any time */
-    bool is_safe_line;    /* the consumer has opened the line that says so */
-    bool is_driven;       /* ops->poll and ops->sleep are to be called */
-    bool is_async_shared; /* the async EVD belongs to another instance */
+    _Atomic pid_t *alive;        /* this process's pid; reads 0 in a forked child */
+    pid_t pid;                   /* who opened it */
+    bool is_threadsafe;          /* calls may come from any thread at any time */
+    bool is_safe_line;           /* the consumer has opened the line that says so */
+    bool is_driven;              /* ops->poll and ops->sleep are to be called */
+    const _Atomic uint32_t *due; /* ops->poll is to be called when it is not 0; NULL: never */
+    bool is_async_shared;        /* the async EVD belongs to another instance */
     struct dm_evd *async_evd;
     uint32_t last_pz_id;
     pthread_mutex_t lock; /* everything that is not a fast path */

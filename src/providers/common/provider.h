@@ -50,7 +50,7 @@ struct dm_prov_ia_ops {
     /* Optional. Wait until nobody else is in the middle of adding to a ring; false: stuck. */
     bool (*quiesce)(struct dm_pia *ia);
     /* Drive the network: a consumer has found its queue empty. Without the lock. Optional if
-     * ia->is_driven is never set, as sleep. */
+     * neither ia->is_driven nor ia->due is ever set; sleep, if is_driven is not. */
     void (*poll)(struct dm_pia *ia);
     /* Optional. When a wait for so long that begins now is over, by the time that sleep goes by. */
     uint64_t (*deadline)(struct dm_pia *ia, struct dm_evd *evd, DAT_TIMEOUT timeout);

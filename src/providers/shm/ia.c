@@ -60,7 +60,10 @@ DAT_RETURN dm_shm_ia_open(struct dm_pia *pia, const char *params)
     dm_ia_local_addr(&pia->addr.in);
     if (!shm_ia_read_params(ia, params, &size))
         return DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
-    return dm_shm_seg_open(&ia->seg, size) ? DAT_SUCCESS : DM_DAT_NOMEM;
+    if (!dm_shm_seg_open(&ia->seg, size))
+        return DM_DAT_NOMEM;
+    pia->due = &ia->seg.hdr->inbox.is_due;
+    return DAT_SUCCESS;
 }
 
 bool dm_shm_ia_start(struct dm_pia *pia)
@@ -86,5 +89,6 @@ void dm_shm_ia_close(struct dm_pia *pia)
     dm_shm_keys_close(ia);
     dm_hash_fini(&ia->peers_by_id);
     dm_hash_fini(&ia->peers_by_qual);
+    pia->due = NULL;
     dm_shm_seg_close(&ia->seg);
 }

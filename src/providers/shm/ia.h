@@ -53,7 +53,9 @@ struct dm_shm_ia {
     uint64_t wake_at; /* when the thread looks for what is due, ns of CLOCK_MONOTONIC */
     struct dm_shm_src kick;
     bool is_stopping;
-    bool is_kicked; /* the thread by itself, while it runs agents */
+    bool is_kicked;           /* the thread by itself, while it runs agents */
+    _Atomic bool is_polling;  /* a consumer reads the inbox, */
+    _Atomic bool is_kick_due; /* and the thread is to be kicked when it has done that */
     _Atomic bool has_agents;
 };
 

@@ -79,8 +79,20 @@ void dm_shm_kick(struct dm_pia *pia)
         ia->is_kicked = true;
         return;
     }
+    if (atomic_load(&ia->is_polling)) { /* the thread comes by itself, as a rule */
+        atomic_store(&ia->is_kick_due, true);
+        return;
+    }
     if (write(ia->kick.fd, &one, sizeof(one)) < 0)
         return; /* the counter is full: it is awake anyway */
+}
+
+void dm_shm_poll(struct dm_pia *pia)
+{
+    if (pia->is_driven)
+        dm_shm_model_poll(pia);
+    else
+        dm_shm_inbox_poll(pia);
 }
 
 static void src_free_dead(struct dm_shm_ia *ia)

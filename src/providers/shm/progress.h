@@ -32,6 +32,8 @@ void dm_shm_src_watch(struct dm_shm_ia *ia, struct dm_shm_src *src);
 void dm_shm_src_close(struct dm_shm_ia *ia, struct dm_shm_src *src);
 /* The same; its memory is freed later. */
 void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src);
+/* A consumer has found a queue empty: read the inbox, or let virtual time go by. */
+void dm_shm_poll(struct dm_pia *pia);
 /* Close the sockets of all in a forked child. */
 void dm_shm_srcs_forked(struct dm_shm_ia *ia);
 

@@ -69,7 +69,8 @@ static void inbox_ring(struct dm_shm_conn *conn)
 {
     struct dm_shm_ctrl ring = {.type = DM_CTRL_DOORBELL};
 
-    if (atomic_exchange(&conn->peer->hdr->inbox.is_due, 1) == 0 &&
+    atomic_store(&conn->peer->hdr->inbox.is_due, 1);
+    if (atomic_exchange(&conn->peer->hdr->inbox.is_rung, 1) == 0 &&
         dm_shm_sock_send(conn->ia->doorbell.src.fd, &conn->peer->doorbell, &ring, -1) < 0)
         dm_shm_guard_suspect(conn->ia, conn->peer);
 }
@@ -190,13 +191,12 @@ static bool inbox_read(struct dm_shm_ia *ia, uint32_t slot)
     return true;
 }
 
-uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia)
+/* Read all that is there. False: some of it has to wait. */
+static bool inbox_read_all(struct dm_shm_ia *ia)
 {
     struct dm_shm_inbox *inbox = &ia->seg.hdr->inbox;
     bool is_again = false;
 
-    if (atomic_load(&inbox->is_due) == 0)
-        return DM_FUTEX_FOREVER;
     atomic_store(&inbox->is_due, 0);
     for (uint32_t i = 0; i < DM_SHM_INBOX_WORDS; i++) {
         uint64_t full = atomic_exchange(&inbox->full[i], 0);
@@ -204,10 +204,33 @@ uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia)
         for (; full != 0; full &= full - 1)
             is_again |= !inbox_read(ia, i * WORD_BITS + (uint32_t)dm_lowest_bit(full));
     }
-    if (!is_again)
+    return !is_again;
+}
+
+uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia)
+{
+    struct dm_shm_inbox *inbox = &ia->seg.hdr->inbox;
+
+    if (atomic_load(&inbox->is_rung) == 0)
         return DM_FUTEX_FOREVER;
-    atomic_store(&inbox->is_due, 1);
+    atomic_store(&inbox->is_rung, 0);
+    if (inbox_read_all(ia))
+        return DM_FUTEX_FOREVER;
+    atomic_store(&inbox->is_rung, 1);
     return dm_futex_now() + AGAIN_NS;
+}
+
+void dm_shm_inbox_poll(struct dm_pia *pia)
+{
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
+
+    pthread_mutex_lock(&pia->lock);
+    ia->is_polling = true;
+    (void)inbox_read_all(ia); /* for what has to wait the thread has been woken */
+    ia->is_polling = false;
+    if (atomic_exchange(&ia->is_kick_due, false) && atomic_load(&ia->seg.hdr->inbox.is_rung) == 0)
+        dm_shm_kick(pia);
+    pthread_mutex_unlock(&pia->lock);
 }
 
 void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id)

@@ -5,7 +5,8 @@
  * Whoever has mapped the segment claims a slot, by a bit, fills it in and marks it full. The owner takes
  * all that are full at once, in any order: a handshake has one message under way at a time. Who
  * asks for a connection claims the slot for the answer in its own inbox before, so that the answer finds
- * space whatever else comes. The owner's doorbell is rung if nothing was due before.
+ * space whatever else comes. The owner's doorbell is rung, unless its thread has been woken and has not
+ * looked yet. A consumer that polls reads the inbox meanwhile, so that its thread has little to do.
  *
  * Invariant: a claimed slot that is not full belongs to the instance in `from`; when that dies it
  * is free again.
@@ -37,6 +38,8 @@ int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg);
 void dm_shm_inbox_confirm(struct dm_shm_conn *conn);
 /* Read what has come. When to look again in any case, ns of CLOCK_MONOTONIC. */
 uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia);
+/* The same by a consumer that has found a queue empty. Without the lock. */
+void dm_shm_inbox_poll(struct dm_pia *pia);
 /* That instance is dead: it fills no slot any more. */
 void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id);
 

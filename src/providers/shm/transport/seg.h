@@ -183,7 +183,8 @@ struct dm_shm_inbox_slot {
 struct dm_shm_inbox {
     DM_ALIGNED(64) _Atomic uint64_t claimed[DM_SHM_INBOX_WORDS]; /* a bit for each slot in use */
     _Atomic uint64_t full[DM_SHM_INBOX_WORDS];                   /* and for each to be read */
-    _Atomic uint32_t is_due;                   /* something has come since the owner looked */
+    _Atomic uint32_t is_rung;                  /* the owner's thread has been woken to look */
+    _Atomic uint32_t is_due;                   /* something has come since anybody looked */
     _Atomic uint64_t from[DM_SHM_INBOX_SLOTS]; /* the instance that writes a claimed slot */
 };
 
