@@ -22,17 +22,24 @@ DAT_RETURN dm_shm_lmr_prepare(struct dm_pia *pia, const struct dm_lmr *want)
     return DAT_SUCCESS;
 }
 
-/* A descriptor of our own of the region's memory, if there is one. False: out of them. */
-static bool lmr_file_dup(struct dm_shm_lmr *lmr, const struct dm_lmr_file *file,
-                         const struct dm_shm_lmr *from)
+/* A descriptor of our own of the region's memory, if there is one: that of the arena, which all its regions
+ * share, or a duplicate. False: out of them. */
+static bool lmr_file_dup(const struct dm_shm_ia *ia, struct dm_shm_lmr *lmr,
+                         const struct dm_lmr_file *file, const struct dm_shm_lmr *from)
 {
+    const struct dm_arena *arena = &ia->seg.arena;
     int fd = file != NULL ? file->fd : from != NULL ? from->fd : -1;
+    bool is_shared =
+        arena->head != NULL && file != NULL && file->dev == arena->dev && file->ino == arena->ino;
 
     lmr->fd = -1;
     if (fd < 0)
         return true;
     lmr->fd_offset = file != NULL ? file->offset : from->fd_offset;
-    lmr->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (is_shared || (arena->head != NULL && fd == arena->fd))
+        lmr->fd = arena->fd;
+    else
+        lmr->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return lmr->fd >= 0;
 }
 
@@ -56,7 +63,7 @@ static void lmr_file_show(struct dm_shm_ia *ia, struct dm_shm_lmr *lmr,
 
 static void lmr_file_hide(struct dm_shm_ia *ia, struct dm_shm_lmr *lmr)
 {
-    if (lmr->fd >= 0)
+    if (lmr->fd >= 0 && !(ia->seg.arena.head != NULL && lmr->fd == ia->seg.arena.fd))
         close(lmr->fd);
     if (lmr->file != NULL)
         dm_shm_seg_free(&ia->seg, lmr->file);
@@ -73,7 +80,7 @@ DAT_RETURN dm_shm_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *fil
                                .priv = DM_PRIV_LMR(lmr->priv),
                                .pz = lmr->pz->id};
 
-    if (!lmr_file_dup(slmr, file, (const struct dm_shm_lmr *)from))
+    if (!lmr_file_dup(ia, slmr, file, (const struct dm_shm_lmr *)from))
         return DM_DAT_NO_REGION;
     lmr_file_show(ia, slmr, file, (const struct dm_shm_lmr *)from);
     lmr->key = dm_shm_key_new(lmr->obj.ia);
