@@ -1,0 +1,75 @@
+/* test: np=20 prov=datum-shm cfg=CONNECT=demand timeout=60 */
+/*
+ * First messages of everybody to everybody inside a host: neither descriptors nor mappings of memory files
+ * grow with the peers, where the launcher has given the ranks an arena. Others need not have one.
+ */
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mp_test.h"
+
+enum { N = 20, GUARDED = 8 };
+
+static int count_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+
+    CHECK(dir != NULL);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* Of memory files with names that begin so. */
+static int count_maps(const char *name)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    char line[512];
+    int n = 0;
+
+    CHECK(f != NULL);
+    while (fgets(line, sizeof(line), f) != NULL)
+        n += strstr(line, name) != NULL;
+    fclose(f);
+    return n;
+}
+
+static void exchange(void)
+{
+    MPI_Request request[2 * N];
+    int in[N];
+
+    for (int i = 0; i < mp_size; i++) {
+        in[i] = -1;
+        MPI_Irecv(&in[i], 1, MPI_INT, i, 1, MPI_COMM_WORLD, &request[i]);
+    }
+    for (int i = 0; i < mp_size; i++)
+        MPI_Isend(&mp_rank, 1, MPI_INT, (mp_rank + i) % mp_size, 1, MPI_COMM_WORLD,
+                  &request[mp_size + i]);
+    MPI_Waitall(2 * mp_size, request, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < mp_size; i++)
+        CHECK_EQ(in[i], i);
+}
+
+int main(int argc, char **argv)
+{
+    bool has_arena = getenv("DATUM_ARENA") != NULL;
+    int n_before;
+
+    mp_start(&argc, &argv);
+    n_before = count_descriptors();
+    exchange();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (has_arena) {
+        CHECK(count_descriptors() - n_before <= GUARDED); /* it watches so many processes */
+        CHECK_EQ(count_maps("memfd:datum-shm"), 0);       /* segments */
+        CHECK_EQ(count_maps("memfd:datum-ring"), 0);
+        CHECK(count_maps("memfd:datum-arena") > 0);
+    }
+    return mp_finish();
+}
