@@ -157,6 +157,7 @@ static int src_timers(struct dm_shm_ia *ia)
     }
     now = dm_futex_now();
     next = earlier(next, dm_shm_guard_look(ia, now));
+    next = earlier(next, dm_shm_inbox_ring_late(ia));
     /* An earlier time that was set stays: the next connection need not set one then. */
     if (next < ia->wake_at || ia->wake_at <= now)
         ia->wake_at = next;

@@ -26,6 +26,7 @@ struct dm_shm_doorbell {
     uid_t uid;            /* who has opened the instance */
     uint64_t last_id;     /* of a connection */
     struct dm_hash conns; /* struct dm_shm_conn by id */
+    bool has_unrung;      /* doorbells of peers are to be rung once more */
 };
 
 /* False: no descriptor, or no entropy. */

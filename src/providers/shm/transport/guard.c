@@ -262,6 +262,7 @@ uint64_t dm_shm_guard_look(struct dm_shm_ia *ia, uint64_t now)
         return DM_FUTEX_FOREVER;
     if (now < ia->guard.due)
         return ia->guard.due;
+    dm_shm_inbox_doubt(ia);
     for (uint32_t i = 0; i <= n / ROUNDS && !dm_list_is_empty(&ia->peers); i++) {
         struct dm_shm_peer *peer = dm_container_of(ia->peers.next, struct dm_shm_peer, link);
 

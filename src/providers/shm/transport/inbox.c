@@ -13,7 +13,7 @@
 #include "providers/shm/transport/peer.h"
 #include "util/port.h"
 
-enum { WORD_BITS = 64, AGAIN_NS = 10000000 };
+enum { WORD_BITS = 64, AGAIN_NS = 10000000 /* 10 ms */ };
 
 static_assert(sizeof(struct dm_shm_letter) <= DM_SHM_INBOX_LEN, "a letter fits into a slot");
 
@@ -63,16 +63,33 @@ static void inbox_free(struct dm_shm_inbox *inbox, uint32_t slot)
     atomic_fetch_and(&inbox->claimed[slot / WORD_BITS], ~inbox_bit(slot));
 }
 
-/* Wake the owner, unless somebody has and it has not looked yet. When its socket is full it is awake,
- * and looks after it has read that. */
-static void inbox_ring(struct dm_shm_conn *conn)
+/* Wake the owner. There may be no space for it, in its socket or for what others have not read of ours:
+ * then again later. Without it the next letter rings as well. */
+static void inbox_ring(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
 {
     struct dm_shm_ctrl ring = {.type = DM_CTRL_DOORBELL};
+    int sent = dm_shm_sock_send(ia->doorbell.src.fd, &peer->doorbell, &ring, -1);
 
-    atomic_store(&conn->peer->hdr->inbox.is_due, 1);
-    if (atomic_exchange(&conn->peer->hdr->inbox.is_rung, 1) == 0 &&
-        dm_shm_sock_send(conn->ia->doorbell.src.fd, &conn->peer->doorbell, &ring, -1) < 0)
-        dm_shm_guard_suspect(conn->ia, conn->peer);
+    if (sent > 0)
+        return;
+    atomic_store(&peer->hdr->inbox.is_rung, 0);
+    if (sent < 0) {
+        dm_shm_guard_suspect(ia, peer);
+        return;
+    }
+    peer->is_unrung = ia->doorbell.has_unrung = true;
+    if (dm_futex_now() + AGAIN_NS < ia->wake_at)
+        dm_shm_kick(&ia->pia);
+}
+
+/* Something has come. Wake the owner, unless somebody has and it has not looked yet. */
+static void inbox_notify(struct dm_shm_conn *conn)
+{
+    struct dm_shm_inbox *inbox = &conn->peer->hdr->inbox;
+
+    atomic_store(&inbox->is_due, 1);
+    if (atomic_exchange(&inbox->is_rung, 1) == 0)
+        inbox_ring(conn->ia, conn->peer);
 }
 
 static void inbox_fill(struct dm_shm_conn *conn, uint32_t slot, const struct dm_shm_letter *head,
@@ -85,7 +102,7 @@ static void inbox_fill(struct dm_shm_conn *conn, uint32_t slot, const struct dm_
     memcpy(bytes + offsetof(struct dm_shm_letter, msg), msg,
            offsetof(struct dm_shm_ctrl, data) + msg->data_len);
     atomic_fetch_or(&inbox->full[slot / WORD_BITS], inbox_bit(slot));
-    inbox_ring(conn);
+    inbox_notify(conn);
 }
 
 static int inbox_send_request(struct dm_shm_conn *conn, struct dm_shm_letter *head,
@@ -133,6 +150,36 @@ void dm_shm_inbox_confirm(struct dm_shm_conn *conn)
 
     if (dm_shm_inbox_send(conn, &msg) == 0)
         (void)dm_shm_ctrl_ring_write(conn, &msg, false);
+}
+
+void dm_shm_inbox_doubt(struct dm_shm_ia *ia)
+{
+    dm_list_for_each (it, &ia->srcs) {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
+
+        if (src->kind == DM_SRC_CONN && conn->is_near && conn->peer != NULL &&
+            (conn->state == DM_CONN_REQUESTED || conn->state == DM_CONN_ACCEPTED))
+            conn->peer->is_unrung = ia->doorbell.has_unrung = true;
+    }
+}
+
+uint64_t dm_shm_inbox_ring_late(struct dm_shm_ia *ia)
+{
+    if (!ia->doorbell.has_unrung)
+        return DM_FUTEX_FOREVER;
+    ia->doorbell.has_unrung = false;
+    dm_list_for_each (it, &ia->peers) {
+        struct dm_shm_peer *peer = dm_container_of(it, struct dm_shm_peer, link);
+        bool is_due = peer->is_unrung && !peer->is_gone;
+
+        peer->is_unrung = false;
+        if (is_due && atomic_load(&peer->hdr->inbox.is_due) != 0) { /* nobody has looked since */
+            atomic_store(&peer->hdr->inbox.is_rung, 1);
+            inbox_ring(ia, peer);
+        }
+    }
+    return ia->doorbell.has_unrung ? dm_futex_now() + AGAIN_NS : DM_FUTEX_FOREVER;
 }
 
 /* ---- the owner ---- */
@@ -211,7 +258,7 @@ uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia)
 {
     struct dm_shm_inbox *inbox = &ia->seg.hdr->inbox;
 
-    if (atomic_load(&inbox->is_rung) == 0)
+    if (atomic_load(&inbox->is_rung) == 0 && atomic_load(&inbox->is_due) == 0)
         return DM_FUTEX_FOREVER;
     atomic_store(&inbox->is_rung, 0);
     if (inbox_read_all(ia))
@@ -226,9 +273,12 @@ void dm_shm_inbox_poll(struct dm_pia *pia)
 
     pthread_mutex_lock(&pia->lock);
     ia->is_polling = true;
-    (void)inbox_read_all(ia); /* for what has to wait the thread has been woken */
+    if (!inbox_read_all(ia)) { /* what has to wait is for the thread */
+        atomic_store(&ia->seg.hdr->inbox.is_rung, 1);
+        ia->is_kick_due = true;
+    }
     ia->is_polling = false;
-    if (atomic_exchange(&ia->is_kick_due, false) && atomic_load(&ia->seg.hdr->inbox.is_rung) == 0)
+    if (atomic_exchange(&ia->is_kick_due, false)) /* its doorbell may not have been rung */
         dm_shm_kick(pia);
     pthread_mutex_unlock(&pia->lock);
 }

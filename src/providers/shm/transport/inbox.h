@@ -6,7 +6,7 @@
  * all that are full at once, in any order: a handshake has one message under way at a time. Who
  * asks for a connection claims the slot for the answer in its own inbox before, so that the answer finds
  * space whatever else comes. The owner's doorbell is rung, unless its thread has been woken and has not
- * looked yet. A consumer that polls reads the inbox meanwhile, so that its thread has little to do.
+ * looked yet; again, where nobody looks for long. A consumer that polls reads the inbox meanwhile, so that its thread has little to do.
  *
  * Invariant: a claimed slot that is not full belongs to the instance in `from`; when that dies it
  * is free again.
@@ -36,6 +36,10 @@ bool dm_shm_inbox_has_space(const struct dm_shm_ia *ia);
 int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg);
 /* We are connected: the peer's thread has to know. */
 void dm_shm_inbox_confirm(struct dm_shm_conn *conn);
+/* Ring the doorbells for which there was no space before, where nobody has looked. When again, as below. */
+uint64_t dm_shm_inbox_ring_late(struct dm_shm_ia *ia);
+/* Who was to ring may have died: those from whom an answer is to come are among them the next time. */
+void dm_shm_inbox_doubt(struct dm_shm_ia *ia);
 /* Read what has come. When to look again in any case, ns of CLOCK_MONOTONIC. */
 uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia);
 /* The same by a consumer that has found a queue empty. Without the lock. */

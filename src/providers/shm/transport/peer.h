@@ -30,6 +30,7 @@ struct dm_shm_peer {
     bool is_apart;   /* its descriptors cannot be opened here */
     bool is_gone;    /* its process has died, or has closed it */
     bool is_suspect; /* its doorbell was not there a moment ago */
+    bool is_unrung;  /* it is to be rung once more, see inbox.h */
     uint64_t qual;   /* its key in peers_by_qual, 0: none */
     uint32_t slot;   /* in the list of peers in our segment */
     struct dm_shm_name doorbell;
