@@ -79,9 +79,11 @@ void dm_shm_kick(struct dm_pia *pia)
         ia->is_kicked = true;
         return;
     }
-    if (atomic_load(&ia->is_polling)) { /* the thread comes by itself, as a rule */
+    if (atomic_load(&ia->is_polling)) {
         atomic_store(&ia->is_kick_due, true);
-        return;
+        /* Who polls sees that, unless it has ended: then one of the two takes it back. */
+        if (atomic_load(&ia->is_polling) || !atomic_exchange(&ia->is_kick_due, false))
+            return;
     }
     if (write(ia->kick.fd, &one, sizeof(one)) < 0)
         return; /* the counter is full: it is awake anyway */
