@@ -2,7 +2,9 @@
 /*
  * Instances in an arena (util/arena.h) that the processes have inherited: nobody maps a segment of the
  * other, or a region in the arena. Whoever has not inherited it maps what it needs. When nothing is left in
- * it segments are files. The other process is killed in the end, which is noticed.
+ * it segments are files. The other process is killed in the end, which is noticed; its qualifier leads
+ * nowhere then, though its segment is still there. Qualifiers that differ in what the arena makes no use of
+ * are told apart by their listener only.
  */
 #include "dat_pair.h"
 
@@ -11,11 +13,12 @@
 
 #include "util/arena.h"
 
-enum { LEN = 8192 };
+enum { LEN = 8192, FD_BIT = 26 /* of a qualifier, see src/providers/shm/transport/near.c */ };
 
 static size_t arena_len;
 static int arena_fd;
 static bool is_apart; /* the second process has not inherited it */
+static DAT_CONN_QUAL last_qual; /* of the owner */
 
 /* An arena of that length. */
 static void make(size_t len)
@@ -83,9 +86,11 @@ static int owner(struct dt *t, const char *name)
     struct dt_mem theirs;
 
     dt_open(t, name);
-    t->ep = dt_ep(t);
     alloc_in_arena(t, &mine);
-    dt_join(t, true);
+    (void)dt_listen(t);
+    dt_accept(t, t->ep);
+    dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+    dt_accept(t, dt_ep(t));
     dt_swap_mem(t, &mine, &theirs);
     dt_meet(t); /* the write is over */
     CHECK_EQ(mine.buf[0], 'x');
@@ -104,6 +109,30 @@ static void write_all(struct dt *t, struct dt_mem *mine, struct dt_mem *theirs)
     CHECK_EQ(dt_want_dto(t->req_evd, 1, DAT_DTO_SUCCESS), LEN);
 }
 
+/* Nobody listens there. */
+static void want_none_there(struct dt *t, DAT_CONN_QUAL qual)
+{
+    DAT_EP_HANDLE ep = dt_ep(t);
+
+    OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&t->addr, qual, DT_WAIT_US, 0, NULL,
+                      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+    dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+    OK(dat_ep_free(ep));
+}
+
+/* Once, and again after nothing is left of the first connection. */
+static void connect_twice(struct dt *t)
+{
+    dt_hear(t, &last_qual, sizeof(last_qual));
+    dt_connect(t, t->ep, last_qual);
+    want_none_there(t, last_qual ^ (DAT_CONN_QUAL)1 << FD_BIT);
+    OK(dat_ep_disconnect(t->ep, DAT_CLOSE_ABRUPT_FLAG));
+    dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+    OK(dat_ep_free(t->ep));
+    t->ep = dt_ep(t);
+    dt_connect(t, t->ep, last_qual);
+}
+
 /* n_arena, n_files: mappings of the arena and of segments' files after all. */
 static void check_writer(struct dt *t, const char *name, int n_arena, int n_files)
 {
@@ -111,10 +140,9 @@ static void check_writer(struct dt *t, const char *name, int n_arena, int n_file
     struct dt_mem theirs;
 
     dt_open(t, name);
-    t->ep = dt_ep(t);
     dt_alloc(t, &mine, LEN, false);
     memset(mine.buf, 'x', LEN);
-    dt_join(t, false);
+    connect_twice(t);
     dt_swap_mem(t, &mine, &theirs);
     write_all(t, &mine, &theirs);
     CHECK_EQ(count_arena(), n_arena);
@@ -147,6 +175,7 @@ static int run(const char *name, int n_arena, int n_files)
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     dt_want_conn(t.conn_evd, DAT_CONNECTION_EVENT_BROKEN);
+    want_none_there(&t, last_qual);
     dt_close(&t);
     CHECK_EQ(count_arena(), 0);
     close(sv[0]);

@@ -213,6 +213,10 @@ bool dm_shm_cm_request_near(struct dm_shm_ia *ia, const struct dm_shm_letter *le
     }
     if (peer == NULL)
         return dm_shm_near_refuse(ia, letter);
+    if (peer->is_gone) { /* it has asked, and died */
+        dm_shm_peer_put(ia, peer);
+        return true;
+    }
     conn = dm_shm_conn_new(ia, -1, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
         dm_shm_peer_put(ia, peer);

@@ -6,7 +6,8 @@
  * all that are full at once, in any order: a handshake has one message under way at a time. Who
  * asks for a connection claims the slot for the answer in its own inbox before, so that the answer finds
  * space whatever else comes. The owner's doorbell is rung, unless its thread has been woken and has not
- * looked yet; again, where nobody looks for long. A consumer that polls reads the inbox meanwhile, so that its thread has little to do.
+ * looked yet; again, where nobody looks for long. A consumer that polls reads the inbox meanwhile, so that
+ * its thread has little to do.
  *
  * Invariant: a claimed slot that is not full belongs to the instance in `from`; when that dies it
  * is free again.

@@ -96,6 +96,12 @@ struct dm_shm_peer *dm_shm_near_find(struct dm_shm_ia *ia, DAT_CONN_QUAL qual)
     peer = dm_shm_near_open(ia, (int)(qual >> FD_AT & LOW(FD_BITS)), &who);
     if (peer == NULL)
         return NULL;
+    if (peer->is_gone) { /* what is left of it answers nobody */
+        dm_shm_peer_put(ia, peer);
+        return NULL;
+    }
+    if (peer->qual != 0) /* it has its key: of another descriptor, which the arena makes no use of */
+        return peer;
     peer->qual = NO_N(qual);
     if (dm_hash_put(&ia->peers_by_qual, peer->qual, peer) != DM_OK)
         peer->qual = 0;
