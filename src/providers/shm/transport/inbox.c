@@ -184,7 +184,7 @@ uint64_t dm_shm_inbox_ring_late(struct dm_shm_ia *ia)
 
 /* ---- the owner ---- */
 
-/* Nobody waits for this answer any more: who has accepted must know. False: not now. */
+/* Nobody waits for this answer any more, or can make use of it: who has accepted must know. False: not now. */
 static bool inbox_turn_back(struct dm_shm_ia *ia, const struct dm_shm_letter *letter)
 {
     struct dm_shm_conn conn = {.ia = ia, .peer_id = letter->msg.conn};
@@ -215,7 +215,10 @@ static bool inbox_deliver(struct dm_shm_ia *ia, const struct dm_shm_letter *lett
     if (letter->msg.type == DM_CTRL_CONFIRM)
         atomic_store(&ia->has_agents, true); /* of the event that the other side has put there */
     dm_shm_conn_answered(conn, &letter->msg);
-    return true;
+    if (letter->msg.type != DM_CTRL_ACCEPT)
+        return true;
+    conn = dm_hash_get(&ia->doorbell.conns, letter->to);
+    return (conn != NULL && conn->state == DM_CONN_UP) || inbox_turn_back(ia, letter);
 }
 
 /* Read a slot. False: it has to be read again. */
