@@ -283,10 +283,12 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     pthread_mutex_unlock(&ia->pia.lock);
     dm_shm_kick(&ia->pia);
     pthread_join(ia->pia.thread, NULL);
+    dm_shm_guard_leave(ia);
+    dm_shm_doorbell_leave(ia);
+    dm_shm_inbox_end(ia);
     srcs_end(ia, &ia->srcs); /* requests that came in the end */
     srcs_end(ia, &ia->quiet_srcs);
     src_free_dead(ia);
-    dm_shm_guard_leave(ia);
     dm_shm_doorbell_close(ia);
     close(ia->epoll_fd);
     close(ia->kick.fd);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "providers/shm/cm.h"
@@ -33,9 +34,16 @@ bool dm_shm_doorbell_open(struct dm_shm_ia *ia)
     return false;
 }
 
+void dm_shm_doorbell_leave(struct dm_shm_ia *ia)
+{
+    dm_shm_src_close(ia, &ia->doorbell.src);
+    ia->doorbell.src.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
 void dm_shm_doorbell_close(struct dm_shm_ia *ia)
 {
-    close(ia->doorbell.src.fd);
+    if (ia->doorbell.src.fd >= 0)
+        close(ia->doorbell.src.fd);
     dm_hash_fini(&ia->doorbell.conns);
 }
 

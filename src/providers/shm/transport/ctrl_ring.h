@@ -31,6 +31,8 @@ struct dm_shm_doorbell {
 
 /* False: no descriptor, or no entropy. */
 bool dm_shm_doorbell_open(struct dm_shm_ia *ia);
+/* Nobody can ring it any more; it still serves to send. */
+void dm_shm_doorbell_leave(struct dm_shm_ia *ia);
 void dm_shm_doorbell_close(struct dm_shm_ia *ia);
 /* Notifications have come, or messages with descriptors. */
 void dm_shm_doorbell_ready(struct dm_shm_ia *ia);

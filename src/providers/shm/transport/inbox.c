@@ -270,6 +270,12 @@ uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia)
     return dm_futex_now() + AGAIN_NS;
 }
 
+void dm_shm_inbox_end(struct dm_shm_ia *ia)
+{
+    atomic_store(&ia->seg.hdr->inbox.is_rung, 0); /* who comes later finds that nobody is there */
+    (void)inbox_read_all(ia);
+}
+
 void dm_shm_inbox_poll(struct dm_pia *pia)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;

@@ -45,6 +45,8 @@ void dm_shm_inbox_doubt(struct dm_shm_ia *ia);
 uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia);
 /* The same by a consumer that has found a queue empty. Without the lock. */
 void dm_shm_inbox_poll(struct dm_pia *pia);
+/* The instance ends, and its doorbell has gone: answer what came before. */
+void dm_shm_inbox_end(struct dm_shm_ia *ia);
 /* That instance is dead: it fills no slot any more. */
 void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id);
 
