@@ -122,4 +122,13 @@ static inline bool dm_evd_ring_has(struct dm_evd_ring *ring, uint64_t pos)
            (state & DM_SLOT_PHASE_MASK) >= DM_SLOT_FULL;
 }
 
+/* Is the slot free that is claimed next? Others may be faster. */
+static inline bool dm_evd_ring_has_space(struct dm_evd_ring *ring)
+{
+    uint64_t pos = atomic_load_explicit(&ring->tail, memory_order_acquire);
+
+    return atomic_load_explicit(&dm_evd_ring_slot(ring, pos)->state, memory_order_acquire) ==
+           dm_slot_state(ring->size, pos, 0, DM_SLOT_FREE);
+}
+
 #endif

@@ -266,6 +266,18 @@ static enum confirm confirm(struct dm_shm_ep *ep)
     return how == CONFIRM_MOVING ? CONFIRM_NO : how;
 }
 
+bool dm_shm_cm_can_confirm(const struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
+{
+    struct dm_shm_link_ep *peer;
+    struct dm_evd_ring *ring;
+
+    if (conn->state != DM_CONN_REQUESTED || !dm_shm_peer_ep_ok(conn->peer, msg->ep))
+        return true; /* it fails at once */
+    peer = (struct dm_shm_link_ep *)(void *)((char *)conn->peer->hdr + msg->ep);
+    ring = dm_shm_peer_ring(conn->peer, atomic_load(&peer->conn_ring));
+    return ring != NULL && dm_evd_ring_has_space(ring);
+}
+
 static void shm_cm_accepted(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
     struct dm_shm_ep *ep = conn->ep;

@@ -19,6 +19,8 @@ DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, b
 void dm_shm_cm_fail(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len);
 /* The peer cannot open our segment: ask again by a socket. */
 void dm_shm_cm_apart(struct dm_shm_conn *conn);
+/* Can an acceptance be confirmed without waiting for the other side? It may have no space for its event. */
+bool dm_shm_cm_can_confirm(const struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg);
 /* The answer to our request. */
 void dm_shm_cm_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
 

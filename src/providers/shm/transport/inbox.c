@@ -212,6 +212,9 @@ static bool inbox_deliver(struct dm_shm_ia *ia, const struct dm_shm_letter *lett
     conn = dm_hash_get(&ia->doorbell.conns, letter->to);
     if (conn == NULL || !conn->is_near)
         return inbox_turn_back(ia, letter);
+    if (ia->is_polling && letter->msg.type == DM_CTRL_ACCEPT &&
+        !dm_shm_cm_can_confirm(conn, &letter->msg))
+        return false; /* the thread may wait */
     if (letter->msg.type == DM_CTRL_CONFIRM)
         atomic_store(&ia->has_agents, true); /* of the event that the other side has put there */
     dm_shm_conn_answered(conn, &letter->msg);
@@ -280,7 +283,8 @@ void dm_shm_inbox_poll(struct dm_pia *pia)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
 
-    pthread_mutex_lock(&pia->lock);
+    if (pthread_mutex_trylock(&pia->lock) != 0)
+        return; /* the next poll, or the thread, which may take long */
     ia->is_polling = true;
     if (!inbox_read_all(ia)) { /* what has to wait is for the thread */
         atomic_store(&ia->seg.hdr->inbox.is_rung, 1);
