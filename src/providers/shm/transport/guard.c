@@ -122,8 +122,11 @@ void dm_shm_guard_begin(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     }
     if (peer->slot < DM_SHM_PEERS)
         atomic_store(&own->peers[peer->slot], peer->id);
-    if (ia->guard.n_peers++ == 0)
+    if (ia->guard.n_peers++ == 0) {
         ia->guard.due = dm_futex_now() + LOOK_NS;
+        if (ia->guard.due < ia->wake_at)
+            dm_shm_kick(&ia->pia);
+    }
     guard_try(ia, peer);
 }
 
