@@ -183,7 +183,8 @@ static void guard_lost(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     guard_notify(ia, peer);
     guard_clear(ia->seg.hdr, peer->id);
     guard_stop(ia, peer);
-    dm_shm_inbox_look(ia); /* what it has said before */
+    if (dm_shm_inbox_look(ia) != DM_FUTEX_FOREVER) /* what it has said before */
+        dm_shm_kick(&ia->pia);                     /* some of it has to wait */
     dm_shm_inbox_forget(ia, peer->id);
     while ((conn = guard_find_conn(&ia->quiet_srcs, peer)) != NULL ||
            (conn = guard_find_conn(&ia->srcs, peer)) != NULL) {
@@ -204,20 +205,6 @@ static void guard_check(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     peer->is_suspect = false;
     if (!peer->is_gone && !dm_shm_guard_is_there(peer))
         guard_lost(ia, peer);
-}
-
-void dm_shm_guard_hear(struct dm_shm_ia *ia, uint64_t id)
-{
-    struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_id, id);
-
-    if (peer == NULL)
-        guard_clear(ia->seg.hdr, id); /* it may have guarded us all the same */
-    while (peer != NULL) {
-        struct dm_shm_peer *same = peer->same;
-
-        guard_check(ia, peer);
-        peer = same;
-    }
 }
 
 void dm_shm_guard_suspect(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
@@ -247,6 +234,17 @@ static void guard_check_suspects(struct dm_shm_ia *ia)
     ia->guard.has_suspects = false;
     while ((peer = guard_find_suspect(ia)) != NULL)
         guard_check(ia, peer);
+}
+
+void dm_shm_guard_hear(struct dm_shm_ia *ia, uint64_t id)
+{
+    struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_id, id);
+
+    if (peer == NULL)
+        guard_clear(ia->seg.hdr, id); /* it may have guarded us all the same */
+    for (; peer != NULL; peer = peer->same)
+        peer->is_suspect = true;
+    guard_check_suspects(ia);
 }
 
 static bool guard_is_guarded(const struct dm_shm_peer *peer)
