@@ -123,6 +123,13 @@ static int inbox_send_request(struct dm_shm_conn *conn, struct dm_shm_letter *he
     return 1;
 }
 
+/* Others say what the other side finds out anyway. */
+static bool inbox_must_arrive(const struct dm_shm_ctrl *msg)
+{
+    return msg->type == DM_CTRL_CONFIRM || msg->type == DM_CTRL_CONFIRM_LOST ||
+           msg->type == DM_CTRL_GONE;
+}
+
 int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
 {
     struct dm_shm_letter head = {.to = conn->peer_id,
@@ -141,7 +148,7 @@ int dm_shm_inbox_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
         slot = inbox_claim(&conn->peer->hdr->inbox, conn->ia->seg.hdr->id);
     if (slot < DM_SHM_INBOX_SLOTS)
         inbox_fill(conn, slot, &head, msg);
-    return slot < DM_SHM_INBOX_SLOTS || (msg->type != DM_CTRL_CONFIRM && msg->type != DM_CTRL_GONE);
+    return slot < DM_SHM_INBOX_SLOTS || !inbox_must_arrive(msg);
 }
 
 void dm_shm_inbox_confirm(struct dm_shm_conn *conn)
