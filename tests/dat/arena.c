@@ -4,7 +4,7 @@
  * other, or a region in the arena. Whoever has not inherited it maps what it needs. When nothing is left in
  * it segments are files. The other process is killed in the end, which is noticed; its qualifier leads
  * nowhere then, though its segment is still there. Qualifiers that differ in what the arena makes no use of
- * are told apart by their listener only.
+ * are told apart by their listener only. What an instance has used of it goes back.
  */
 #include "dat_pair.h"
 
@@ -14,6 +14,8 @@
 #include "util/arena.h"
 
 enum { LEN = 8192, FD_BIT = 26 /* of a qualifier, see src/providers/shm/transport/near.c */ };
+
+enum { N_EPS = 50, N_RECVS = 200, USED_KIB = 1000 };
 
 static size_t arena_len;
 static int arena_fd;
@@ -183,10 +185,53 @@ static int run(const char *name, int n_arena, int n_files)
     return 0;
 }
 
+static long n_kib(void)
+{
+    struct stat st;
+
+    CHECK_EQ(fstat(arena_fd, &st), 0);
+    return (long)st.st_blocks / 2;
+}
+
+/* An instance whose endpoints could receive. */
+static void open_and_close(const char *name)
+{
+    struct dt t = {.pipe = -1};
+    struct dt_mem mem;
+    DAT_LMR_TRIPLET seg;
+
+    dt_open(&t, name);
+    dt_alloc(&t, &mem, LEN, false);
+    seg = dt_seg(&mem, 0, LEN);
+    for (int i = 0; i < N_EPS; i++) {
+        DAT_EP_HANDLE ep = dt_ep(&t);
+
+        for (int k = 0; k < N_RECVS; k++)
+            OK(dat_ep_post_recv(ep, 1, &seg, dt_cookie(0), DAT_COMPLETION_DEFAULT_FLAG));
+    }
+    CHECK(n_kib() > USED_KIB);
+    dt_close(&t);
+    CHECK_EQ(munmap(mem.buf, LEN), 0);
+}
+
+/* When it is closed, but for what it has used of its header. */
+static void check_given_back(const char *name)
+{
+    long before;
+
+    make((size_t)1 << 30);
+    open_and_close(name);
+    before = n_kib();
+    open_and_close(name);
+    CHECK(n_kib() - before < USED_KIB / 2);
+    close(arena_fd);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = dt_name(argc, argv);
 
+    check_given_back(name);
     make((size_t)1 << 30);
     run(name, 1, 0); /* all of the arena, once */
     make((size_t)1 << 30);

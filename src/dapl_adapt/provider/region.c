@@ -30,6 +30,7 @@ struct dm_region_chunk {
     size_t slot_len;
     int n_slots;
     uint64_t used; /* a bit for each slot */
+    bool is_part;  /* of the arena */
     struct dm_lmr lmr;
 };
 
@@ -95,7 +96,9 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, const struct dm_aren
     chunk->ia = ia;
     chunk->slot_len = slot_len;
     chunk->n_slots = n < CHUNK_MAX ? n : CHUNK_MAX;
-    if (!region_take_part(ia, arena, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->lmr)) {
+    chunk->is_part =
+        region_take_part(ia, arena, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->lmr);
+    if (!chunk->is_part) {
         if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &fd, &chunk->lmr) !=
             DM_OK) {
             free(chunk);
@@ -108,7 +111,7 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, const struct dm_aren
     return chunk;
 }
 
-/* The file may live on. */
+/* The file may live on, as the arena does in any case. */
 static void chunk_free(struct dm_region_chunk *chunk, bool is_end)
 {
     struct dm_region_chunk **at = &chunk->ia->memory.ring_chunks;
@@ -117,7 +120,7 @@ static void chunk_free(struct dm_region_chunk *chunk, bool is_end)
         at = &(*at)->next;
     *at = chunk->next;
     dm_lmr_free(&chunk->lmr);
-    if (!is_end)
+    if (chunk->is_part || !is_end)
         (void)madvise(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots, MADV_REMOVE);
     munmap(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots);
     free(chunk);

@@ -157,9 +157,19 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     return true;
 }
 
+/* The arena lives on. What the header says others may still read: connections are down. */
+static void seg_give_back(const struct dm_shm_seg *seg)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t first = (sizeof(*seg->hdr) + page - 1) / page * page;
+
+    (void)madvise((char *)seg->hdr + first, seg->size - first, MADV_REMOVE);
+}
+
 void dm_shm_seg_close(struct dm_shm_seg *seg)
 {
     if (seg->part != NULL) {
+        seg_give_back(seg);
         dm_arena_unname(seg->part);
     } else {
         munmap(seg->hdr, seg->size);
