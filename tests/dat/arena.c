@@ -19,7 +19,7 @@ enum { N_EPS = 50, N_RECVS = 200, USED_KIB = 1000 };
 
 static size_t arena_len;
 static int arena_fd;
-static bool is_apart; /* the second process has not inherited it */
+static bool is_apart;           /* the second process has not inherited it */
 static DAT_CONN_QUAL last_qual; /* of the owner */
 
 /* An arena of that length. */

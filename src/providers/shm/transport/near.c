@@ -100,7 +100,8 @@ struct dm_shm_peer *dm_shm_near_find(struct dm_shm_ia *ia, DAT_CONN_QUAL qual)
         dm_shm_peer_put(ia, peer);
         return NULL;
     }
-    if (peer->qual != 0) /* it has its key: of another descriptor, which the arena makes no use of */
+    if (peer->qual !=
+        0) /* it has its key: of another descriptor, which the arena makes no use of */
         return peer;
     peer->qual = NO_N(qual);
     if (dm_hash_put(&ia->peers_by_qual, peer->qual, peer) != DM_OK)
