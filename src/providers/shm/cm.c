@@ -121,6 +121,7 @@ void dm_shm_cm_apart(struct dm_shm_conn *conn)
 {
     if (!conn->is_near || conn->state != DM_CONN_REQUESTED)
         return;
+    dm_shm_inbox_take_back(conn);
     cm_reconnect(conn);
     cm_watch_deadline(conn);
 }

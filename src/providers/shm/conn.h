@@ -60,12 +60,12 @@ struct dm_shm_conn {
     uint32_t owner;      /* how the peer signs events in our rings */
     uint32_t peer_owner; /* how we sign in its rings */
     uint64_t deadline;
-    bool is_near;                /* shakes hands through inboxes, without a socket */
-    uint32_t reply;              /* the slot of the peer's inbox for our answer */
-    bool is_peer_gone;           /* has died, or has hung up without being connected */
-    bool was_up;                 /* established */
-    bool is_aborted;             /* the peer has not read for too long; the thread ends it */
-    bool is_stuck;               /* the peer has been in one transfer for very long */
+    bool is_near;      /* shakes hands through inboxes, without a socket */
+    uint32_t reply;    /* the slot for the answer to the request, in the inbox of who asks */
+    bool is_peer_gone; /* has died, or has hung up without being connected */
+    bool was_up;       /* established */
+    bool is_aborted;   /* the peer has not read for too long; the thread ends it */
+    bool is_stuck;     /* the peer has been in one transfer for very long */
     DAT_EVENT_NUMBER last_event; /* of a quiescing one */
     struct dm_shm_ctrl_queue out;
     struct dm_shm_active active;

@@ -27,6 +27,7 @@ struct dm_shm_doorbell {
     uint64_t last_id;     /* of a connection */
     struct dm_hash conns; /* struct dm_shm_conn by id */
     bool has_unrung;      /* doorbells of peers are to be rung once more */
+    uint32_t swept;       /* slots of the inbox that have been looked at, see inbox.h */
 };
 
 /* False: no descriptor, or no entropy. */

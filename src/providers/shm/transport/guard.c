@@ -185,7 +185,7 @@ static void guard_lost(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     guard_stop(ia, peer);
     if (dm_shm_inbox_look(ia) != DM_FUTEX_FOREVER) /* what it has said before */
         dm_shm_kick(&ia->pia);                     /* some of it has to wait */
-    dm_shm_inbox_forget(ia, peer->id);
+    dm_shm_inbox_forget(ia, peer->id, peer->pid != ia->pia.pid && dm_shm_guard_has_ended(ia, peer));
     while ((conn = guard_find_conn(&ia->quiet_srcs, peer)) != NULL ||
            (conn = guard_find_conn(&ia->srcs, peer)) != NULL) {
         dm_shm_conn_look(conn); /* it may have disconnected in order before */
@@ -264,6 +264,7 @@ uint64_t dm_shm_guard_look(struct dm_shm_ia *ia, uint64_t now)
     if (now < ia->guard.due)
         return ia->guard.due;
     dm_shm_inbox_doubt(ia);
+    dm_shm_inbox_sweep(ia);
     for (uint32_t i = 0; i <= n / ROUNDS && !dm_list_is_empty(&ia->peers); i++) {
         struct dm_shm_peer *peer = dm_container_of(ia->peers.next, struct dm_shm_peer, link);
 

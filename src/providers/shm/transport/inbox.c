@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "providers/shm/cm.h"
 #include "providers/shm/transport/near.h"
 #include "providers/shm/transport/peer.h"
 #include "util/port.h"
 
-enum { WORD_BITS = 64, AGAIN_NS = 10000000 /* 10 ms */ };
+enum { WORD_BITS = 64, SWEEP = 8, AGAIN_NS = 10000000 /* 10 ms */ };
 
 static_assert(sizeof(struct dm_shm_letter) <= DM_SHM_INBOX_LEN, "a letter fits into a slot");
 
@@ -34,12 +35,13 @@ static uint32_t inbox_claim(struct dm_shm_inbox *inbox, uint64_t from)
     for (uint32_t i = 0; i < DM_SHM_INBOX_WORDS; i++) {
         uint64_t taken = atomic_load_explicit(&inbox->claimed[i], memory_order_relaxed);
 
-        while (taken != UINT64_MAX) {
+        for (; taken != UINT64_MAX; taken |= taken + 1) {
             uint32_t slot = i * WORD_BITS + (uint32_t)dm_lowest_bit(~taken);
+            uint64_t none = 0;
 
-            if (!atomic_compare_exchange_weak(&inbox->claimed[i], &taken, taken | inbox_bit(slot)))
+            if (!atomic_compare_exchange_strong(&inbox->from[slot], &none, from))
                 continue;
-            atomic_store_explicit(&inbox->from[slot], from, memory_order_relaxed);
+            atomic_fetch_or(&inbox->claimed[i], inbox_bit(slot));
             return slot;
         }
     }
@@ -59,8 +61,17 @@ bool dm_shm_inbox_has_space(const struct dm_shm_ia *ia)
 
 static void inbox_free(struct dm_shm_inbox *inbox, uint32_t slot)
 {
-    atomic_store_explicit(&inbox->from[slot], 0, memory_order_relaxed);
     atomic_fetch_and(&inbox->claimed[slot / WORD_BITS], ~inbox_bit(slot));
+    atomic_store(&inbox->from[slot], 0);
+}
+
+/* Free a slot of which only this is known. False: it is not so any more. */
+static bool inbox_free_of(struct dm_shm_inbox *inbox, uint32_t slot, uint64_t from)
+{
+    if (!atomic_compare_exchange_strong(&inbox->from[slot], &from, UINT64_MAX))
+        return false;
+    inbox_free(inbox, slot);
+    return true;
 }
 
 /* Wake the owner. There may be no space for it, in its socket or for what others have not read of ours:
@@ -97,7 +108,10 @@ static void inbox_fill(struct dm_shm_conn *conn, uint32_t slot, const struct dm_
 {
     struct dm_shm_inbox *inbox = &conn->peer->hdr->inbox;
     unsigned char *bytes = inbox_bytes(conn->peer->hdr, slot);
+    uint64_t own = conn->ia->seg.hdr->id;
 
+    if (!atomic_compare_exchange_strong(&inbox->from[slot], &own, own | DM_SHM_FILLING))
+        return; /* it takes us for dead */
     memcpy(bytes, head, offsetof(struct dm_shm_letter, msg));
     memcpy(bytes + offsetof(struct dm_shm_letter, msg), msg,
            offsetof(struct dm_shm_ctrl, data) + msg->data_len);
@@ -119,6 +133,7 @@ static int inbox_send_request(struct dm_shm_conn *conn, struct dm_shm_letter *he
         inbox_free(inbox, slot);
         return 0;
     }
+    conn->reply = head->reply;
     inbox_fill(conn, slot, head, msg);
     return 1;
 }
@@ -303,14 +318,37 @@ void dm_shm_inbox_poll(struct dm_pia *pia)
     pthread_mutex_unlock(&pia->lock);
 }
 
-void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id)
+static bool inbox_is_full(const struct dm_shm_inbox *inbox, uint32_t slot)
+{
+    return (atomic_load(&inbox->full[slot / WORD_BITS]) & inbox_bit(slot)) != 0;
+}
+
+void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id, bool has_ended)
 {
     struct dm_shm_inbox *inbox = &ia->seg.hdr->inbox;
 
-    for (uint32_t slot = 0; slot < DM_SHM_INBOX_SLOTS; slot++) {
-        uint64_t full = atomic_load(&inbox->full[slot / WORD_BITS]);
+    for (uint32_t slot = 0; slot < DM_SHM_INBOX_SLOTS; slot++)
+        if (!inbox_free_of(inbox, slot, id) && has_ended && !inbox_is_full(inbox, slot))
+            (void)inbox_free_of(inbox, slot, id | DM_SHM_FILLING);
+}
 
-        if (atomic_load(&inbox->from[slot]) == id && (full & inbox_bit(slot)) == 0)
-            inbox_free(inbox, slot);
+void dm_shm_inbox_sweep(struct dm_shm_ia *ia)
+{
+    for (int i = 0; i < SWEEP; i++) {
+        uint32_t slot = ia->doorbell.swept++ % DM_SHM_INBOX_SLOTS;
+        uint64_t from = atomic_load(&ia->seg.hdr->inbox.from[slot]);
+        struct dm_shm_name name;
+
+        if (from == 0 || (from & DM_SHM_FILLING) != 0 ||
+            dm_hash_get(&ia->peers_by_id, from) != NULL)
+            continue;
+        dm_shm_sock_doorbell_name(from, &name);
+        if (!dm_shm_sock_is_there(&name, SOCK_DGRAM))
+            dm_shm_inbox_forget(ia, from, false);
     }
+}
+
+void dm_shm_inbox_take_back(struct dm_shm_conn *conn)
+{
+    (void)inbox_free_of(&conn->ia->seg.hdr->inbox, conn->reply, conn->peer->id);
 }

@@ -9,8 +9,8 @@
  * looked yet; again, where nobody looks for long. A consumer that polls reads the inbox meanwhile, so that
  * its thread has little to do.
  *
- * Invariant: a claimed slot that is not full belongs to the instance in `from`; when that dies it
- * is free again.
+ * Invariant: a slot belongs to the instance in `from`, which marks it there before it writes. Until then the
+ * owner may take it back: when that instance dies, or will not answer.
  *
  * ia->lock is held in all functions.
  */
@@ -47,7 +47,11 @@ uint64_t dm_shm_inbox_look(struct dm_shm_ia *ia);
 void dm_shm_inbox_poll(struct dm_pia *pia);
 /* The instance ends, and its doorbell has gone: answer what came before. */
 void dm_shm_inbox_end(struct dm_shm_ia *ia);
-/* That instance is dead: it fills no slot any more. */
-void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id);
+/* That instance is gone: its slots are free. has_ended: and it is in the middle of none, its process has ended. */
+void dm_shm_inbox_forget(struct dm_shm_ia *ia, uint64_t id, bool has_ended);
+/* The same of the next few slots, if nobody guards their instances. */
+void dm_shm_inbox_sweep(struct dm_shm_ia *ia);
+/* Our request gets no answer by that way. */
+void dm_shm_inbox_take_back(struct dm_shm_conn *conn);
 
 #endif

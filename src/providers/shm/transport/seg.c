@@ -102,6 +102,7 @@ static void seg_begin(struct dm_shm_seg *seg, size_t size)
 
     if (getrandom(&hdr->id, sizeof(hdr->id), 0) != sizeof(hdr->id))
         hdr->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)hdr;
+    hdr->id &= ~DM_SHM_FILLING;
     hdr->nonce = hdr->id * 0x9e3779b97f4a7c15u + 1;
     hdr->version = DM_SHM_VERSION;
     hdr->size = size;

@@ -172,6 +172,9 @@ enum {
     DM_SHM_INBOX_LEN = 640
 };
 
+/* In a slot's from: its instance has begun to write it. Ids of instances are even. */
+#define DM_SHM_FILLING UINT64_C(1)
+
 /* Those that are used most are on the first pages, as are short blocks. */
 enum { DM_SHM_INBOX_FIRST = 24 };
 
@@ -181,11 +184,11 @@ struct dm_shm_inbox_slot {
 };
 
 struct dm_shm_inbox {
-    DM_ALIGNED(64) _Atomic uint64_t claimed[DM_SHM_INBOX_WORDS]; /* a bit for each slot in use */
+    DM_ALIGNED(64) _Atomic uint64_t claimed[DM_SHM_INBOX_WORDS]; /* hints: slots in use */
     _Atomic uint64_t full[DM_SHM_INBOX_WORDS];                   /* and for each to be read */
     _Atomic uint32_t is_rung;                  /* the owner's thread has been woken to look */
     _Atomic uint32_t is_due;                   /* something has come since anybody looked */
-    _Atomic uint64_t from[DM_SHM_INBOX_SLOTS]; /* the instance that writes a claimed slot */
+    _Atomic uint64_t from[DM_SHM_INBOX_SLOTS]; /* the instance whose slot it is, see inbox.h */
 };
 
 struct dm_shm_hdr {
