@@ -124,8 +124,11 @@ static int inbox_send_request(struct dm_shm_conn *conn, struct dm_shm_letter *he
 {
     struct dm_shm_seg *own = &conn->ia->seg;
     struct dm_shm_inbox *inbox = &conn->peer->hdr->inbox;
-    uint32_t slot = inbox_claim(inbox, own->hdr->id);
+    uint32_t slot;
 
+    if (!dm_shm_inbox_has_space(conn->ia)) /* others have asked since it was found */
+        return 0;
+    slot = inbox_claim(inbox, own->hdr->id);
     if (slot == DM_SHM_INBOX_SLOTS)
         return 0;
     head->reply = inbox_claim(&own->hdr->inbox, conn->peer->id);
