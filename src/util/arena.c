@@ -17,6 +17,9 @@
 #define PROCESS_LEN ((size_t)256 << 20)
 #define PAIR_LEN    ((size_t)2 << 20)
 
+/* Where address space is limited it may take this part of it. */
+enum { AS_PART = 4 };
+
 bool dm_arena_is_head(const struct dm_arena_head *head, size_t size)
 {
     return size >= sizeof(*head) && head->magic == DM_ARENA_MAGIC && head->size == size;
@@ -75,6 +78,29 @@ static bool arena_check_file(struct dm_arena *arena, const char *text)
     return true;
 }
 
+/* Has this process address space for so much, and far more? */
+static bool arena_has_space(size_t len)
+{
+    struct rlimit lim;
+
+    return getrlimit(RLIMIT_AS, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY ||
+           len <= lim.rlim_cur / AS_PART;
+}
+
+/* Map it without filling it with pages, though this process may lock all that it maps (mlockall). */
+static void *arena_map(int fd, size_t len)
+{
+    void *map = mmap(NULL, len, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+    if (map == MAP_FAILED)
+        return NULL;
+    (void)munlock(map, len);
+    if (mprotect(map, len, PROT_READ | PROT_WRITE) == 0)
+        return map;
+    munmap(map, len);
+    return NULL;
+}
+
 bool dm_arena_open(struct dm_arena *arena, bool is_whole)
 {
     const char *text = dm_cfg_env(DM_ARENA_ENV);
@@ -84,9 +110,8 @@ bool dm_arena_open(struct dm_arena *arena, bool is_whole)
     if (text == NULL || !arena_check_file(arena, text) || arena->size < sizeof(*arena->head))
         return false;
     arena->mapped = is_whole ? arena->size : sizeof(*arena->head);
-    map =
-        mmap(NULL, arena->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena->fd, 0);
-    if (map == MAP_FAILED)
+    map = arena_has_space(arena->mapped) ? arena_map(arena->fd, arena->mapped) : NULL;
+    if (map == NULL)
         return false;
     if (!dm_arena_is_head(map, arena->size)) {
         munmap(map, arena->mapped);

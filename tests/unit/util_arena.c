@@ -1,6 +1,7 @@
 /* test: layers=util timeout=60 */
 /* The arena: who inherits it finds it, parts do not overlap, names and notes are found by others; what is
- * no arena, or too small, is none. */
+ * no arena, or too small, is none. It takes a part of a limited address space at most, and no memory from who
+ * locks all that it maps. */
 #include "util/arena.h"
 
 #include <fcntl.h>
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,6 +120,50 @@ static void test_inherited(void)
     CHECK_EQ(status, 0);
 }
 
+/* In another process, which has limits: is it opened? */
+static bool is_opened_with(size_t space)
+{
+    const struct rlimit lim = {.rlim_cur = space, .rlim_max = space};
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        dm_arena_close(&arena);
+        CHECK(setrlimit(RLIMIT_AS, &lim) == 0);
+        _exit(dm_arena_open(&arena, true));
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status));
+    return WEXITSTATUS(status) == 1;
+}
+
+static void test_limited(void)
+{
+    CHECK(is_opened_with(5 * arena.size));
+    CHECK(!is_opened_with(3 * arena.size));
+}
+
+/* Where that is allowed. */
+static void test_locked(int fd)
+{
+    struct stat before, after;
+    pid_t pid;
+    int status;
+
+    CHECK(fstat(fd, &before) == 0);
+    pid = fork();
+    if (pid == 0) {
+        dm_arena_close(&arena);
+        if (mlockall(MCL_FUTURE) == 0)
+            (void)dm_arena_open(&arena, true);
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status));
+    CHECK(fstat(fd, &after) == 0);
+    CHECK(after.st_blocks < before.st_blocks + (off_t)(arena.size / 512 / 100));
+}
+
 /* Another file under that number, and a file that is none. */
 static void test_others(int fd)
 {
@@ -150,6 +197,8 @@ int main(void)
     test_names();
     test_notes();
     test_inherited();
+    test_limited();
+    test_locked(fd);
     dm_arena_close(&arena);
     test_others(fd);
     return test_result();
