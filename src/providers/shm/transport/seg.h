@@ -172,11 +172,9 @@ enum {
     DM_SHM_INBOX_LEN = 640
 };
 
-/* In a slot's from: its instance has begun to write it. Ids of instances are even. */
-#define DM_SHM_FILLING UINT64_C(1)
-
 /* Those that are used most are on the first pages, as are short blocks. */
 enum { DM_SHM_INBOX_FIRST = 24 };
+#define DM_SHM_FILLING UINT64_C(1) /* in a slot's from, where ids are even: it is being written */
 
 /* Where peers put what belongs to handshakes, see inbox.h. */
 struct dm_shm_inbox_slot {
@@ -200,8 +198,7 @@ struct dm_shm_hdr {
     uint64_t self_va;       /* where the owner has mapped it */
     uint64_t nonce;         /* what a probing reader must find */
     _Atomic uint64_t probe; /* what a probing writer changes */
-    _Atomic uint32_t
-        number; /* the owner's among the processes in virtual time, from 1; 0: it has none */
+    _Atomic uint32_t number; /* the owner's among those in virtual time, from 1; 0: it has none */
     _Atomic uint32_t is_look_due; /* a notification found no space, see ctrl_ring.h */
     /* For the owner's death, see guard.h; ids of instances. */
     _Atomic uint32_t is_mourned;            /* its peers need not be told, or somebody does it */
