@@ -195,10 +195,10 @@ struct dm_shm_hdr {
     uint32_t has_membarrier; /* the owner can make all processes pass a barrier */
     uint64_t size;
     uint64_t id;
-    uint64_t self_va;       /* where the owner has mapped it */
-    uint64_t nonce;         /* what a probing reader must find */
-    _Atomic uint64_t probe; /* what a probing writer changes */
-    _Atomic uint32_t number; /* the owner's among those in virtual time, from 1; 0: it has none */
+    uint64_t self_va;             /* where the owner has mapped it */
+    uint64_t nonce;               /* what a probing reader must find */
+    _Atomic uint64_t probe;       /* what a probing writer changes */
+    _Atomic uint32_t number;      /* among those in virtual time, from 1; 0: it has none */
     _Atomic uint32_t is_look_due; /* a notification found no space, see ctrl_ring.h */
     /* For the owner's death, see guard.h; ids of instances. */
     _Atomic uint32_t is_mourned;            /* its peers need not be told, or somebody does it */
