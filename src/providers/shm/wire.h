@@ -73,4 +73,14 @@ struct dm_shm_ctrl {
     uint8_t data[DM_PRIVATE_MAX];
 };
 
+/* What lies in a slot of an inbox (inbox.h). */
+struct dm_shm_letter {
+    uint64_t to;        /* the receiver's id of the connection; of a request: 0 */
+    DAT_CONN_QUAL qual; /* of a request: where to */
+    int32_t pid;        /* whose segment is where */
+    int32_t fd;
+    uint32_t reply; /* of a request: the slot for the answer */
+    struct dm_shm_ctrl msg;
+};
+
 #endif

@@ -20,16 +20,6 @@
 #include "providers/shm/conn.h"
 #include "providers/shm/wire.h"
 
-/* What lies in a slot. */
-struct dm_shm_letter {
-    uint64_t to;        /* the receiver's id of the connection; of a request: 0 */
-    DAT_CONN_QUAL qual; /* of a request: where to */
-    int32_t pid;        /* whose segment is where */
-    int32_t fd;
-    uint32_t reply; /* of a request: the slot for the answer */
-    struct dm_shm_ctrl msg;
-};
-
 /* Is there space for the answer to one more request? Answers may not come for long, and half of the
  * slots are for others. */
 bool dm_shm_inbox_has_space(const struct dm_shm_ia *ia);
