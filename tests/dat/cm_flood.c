@@ -155,6 +155,22 @@ static void flood(struct dt *t)
     OK(dat_psp_free(psp));
 }
 
+/* Wait until one of the two has an event, and take it: requests that came late may be in the one when nothing
+ * more comes in the other. True: it is of the first. */
+static bool wait_either(DAT_EVD_HANDLE first, DAT_EVD_HANDLE second, DAT_EVENT *event)
+{
+    double end = dt_now() + 1e-6 * DT_WAIT_US;
+
+    while (dt_now() < end) {
+        if (dat_evd_dequeue(first, event) == DAT_SUCCESS)
+            return true;
+        if (dat_evd_dequeue(second, event) == DAT_SUCCESS)
+            return false;
+        dt_sleep_ms(1);
+    }
+    DT_FAIL("no event in either queue");
+}
+
 /* More requests than the queue holds, and nobody looks. */
 static void overflow(struct dt *t)
 {
@@ -178,11 +194,11 @@ static void overflow(struct dt *t)
     CHECK_EQ(event.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
     CHECK(event.event_data.asynch_error_event_data.dat_handle == cr_evd);
     while (n_refused + n_rejected < N) {
-        while (dat_evd_dequeue(cr_evd, &event) == DAT_SUCCESS) {
+        if (wait_either(cr_evd, conn_evd, &event)) {
             OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
             n_cr++;
+            continue;
         }
-        event = dt_wait(conn_evd);
         n_rejected += event.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED;
         n_refused += event.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
     }
@@ -269,12 +285,9 @@ static void no_descriptors(struct dt *t)
                       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
     dt_want_none(t->conn_evd, 30);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
-    do { /* the one that has timed out may be shown first, and cannot be taken */
-        event = dt_wait(t->cr_evd);
+    while (wait_either(t->cr_evd, t->conn_evd,
+                       &event)) /* the one that has timed out may be shown first */
         OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
-        ret = dat_evd_dequeue(t->conn_evd, &event);
-        dt_sleep_ms(1);
-    } while (ret != DAT_SUCCESS && dat_evd_dequeue(t->conn_evd, &event) != DAT_SUCCESS);
     CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
     OK(dat_ep_reset(t->ep));
     OK(dat_psp_free(psp));
