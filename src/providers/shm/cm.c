@@ -19,8 +19,9 @@
 #include "providers/shm/transport/quiesce.h"
 #include "util/log.h"
 
-/* How often, and how long in between, to look for a peer's dispatcher with space. */
+/* How often, for how long in all, and how long in between, to look for a peer's dispatcher with space. */
 enum { CONFIRM_TRIES = 10000, CONFIRM_WAIT_NS = 50000 };
+#define CONFIRM_MOST_NS UINT64_C(2000000000)
 enum { RETRY_NS = 1000000, QUIESCE_NS = 1000000, REDIRECTS_MAX = 64 };
 
 void dm_shm_no_descriptor(struct dm_shm_ia *ia)
@@ -257,12 +258,15 @@ static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
 static enum confirm confirm(struct dm_shm_ep *ep)
 {
     struct timespec wait = {.tv_nsec = CONFIRM_WAIT_NS};
+    uint64_t last = dm_futex_now() + CONFIRM_MOST_NS;
     enum confirm how = CONFIRM_MOVING;
+    bool is_last = false;
 
-    for (int i = 0; i < CONFIRM_TRIES && how != CONFIRM_UP && how != CONFIRM_NO; i++) {
-        if (i > 0)
+    for (int i = 1; !is_last && how != CONFIRM_UP && how != CONFIRM_NO; i++) {
+        if (i > 1)
             nanosleep(&wait, NULL);
-        how = confirm_once(ep, i + 1 == CONFIRM_TRIES);
+        is_last = i == CONFIRM_TRIES || dm_futex_now() >= last;
+        how = confirm_once(ep, is_last);
     }
     return how == CONFIRM_MOVING ? CONFIRM_NO : how;
 }
