@@ -138,7 +138,7 @@ static struct dm_shm_peer *peer_find_part(const struct dm_shm_ia *ia, const stru
 static struct dm_shm_peer *peer_map(struct dm_shm_ia *ia, int fd, const struct dm_shm_who *who)
 {
     struct dm_shm_peer *peer = NULL;
-    struct peer_extent at;
+    struct peer_extent at = {.size = 0};
     void *map;
 
     if (!peer_check_fd(fd, &at.size) || !peer_locate(fd, who, &at))
