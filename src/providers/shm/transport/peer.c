@@ -79,9 +79,11 @@ static bool peer_locate(int fd, const struct dm_shm_who *who, struct peer_extent
     struct dm_arena_head *head;
     size_t size = at->size;
     bool is_there = true;
+    uint64_t magic;
 
     at->offset = 0;
-    if (size < sizeof(*head))
+    if (size < sizeof(*head) || pread(fd, &magic, sizeof(magic), 0) != sizeof(magic) ||
+        magic != DM_ARENA_MAGIC)
         return true;
     head = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
     if (head == MAP_FAILED)
