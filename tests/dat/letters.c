@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-enum { N_DEAD = 4, N_ALIVE = 4, N_MANY = 300 };
+enum { N_DEAD = 4, N_ALIVE = 4, N_MANY = 300, N_NOISE = 3000 };
 #define FAKE_ID  UINT64_C(0x4711000000000002)
 #define DEAD_ID  UINT64_C(0x4712000000000002)
 #define ALIVE_ID UINT64_C(0x4713000000000002)
@@ -249,6 +249,103 @@ static void never_rung(void)
     end(&a);
 }
 
+static uint64_t next_random(uint64_t n)
+{
+    static uint64_t seed = 5;
+
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 33) % n;
+}
+
+/* A letter of which nothing, or nearly everything, is right. */
+static struct dm_shm_letter random_letter(const struct asker *a, DAT_CONN_QUAL qual)
+{
+    struct dm_shm_letter letter;
+    unsigned char *byte = (unsigned char *)&letter;
+    uint64_t right = next_random(256);
+
+    for (size_t i = 0; i < sizeof(letter); i++)
+        byte[i] = (unsigned char)next_random(256);
+    letter.msg.type = (uint32_t)next_random(32);
+    letter.msg.data_len = (uint32_t)next_random(right % 4 == 0 ? UINT32_MAX : DM_PRIVATE_MAX);
+    letter.to = (right & 1) != 0 ? a->request.msg.conn : letter.to;
+    letter.pid = (right & 2) != 0 ? (int32_t)getpid() : letter.pid;
+    letter.fd = (right & 4) != 0 ? a->fake.fd : (int32_t)next_random(64);
+    letter.msg.id = (right & 8) != 0 ? a->fake.hdr->id : letter.msg.id;
+    letter.msg.version = (right & 16) != 0 ? DM_SHM_VERSION : letter.msg.version;
+    letter.msg.ep = (right & 32) != 0 ? (uint64_t)((char *)a->fake.ep - (char *)a->fake.hdr)
+                                      : next_random(1 << 20) * 64;
+    letter.qual = (right & 64) != 0 ? qual : letter.qual;
+    letter.reply = (uint32_t)next_random((right & 128) != 0 ? DM_SHM_INBOX_SLOTS : UINT32_MAX);
+    return letter;
+}
+
+/* Put it into the last slots. It is read, whatever it says. */
+static void write_noise(struct asker *a, uint32_t slot, const struct dm_shm_letter *letter)
+{
+    const struct dm_shm_ctrl ring = {.type = DM_CTRL_DOORBELL};
+    struct dm_shm_inbox *inbox = &a->seg.hdr->inbox;
+    double last = dt_now() + 1e-6 * DT_WAIT_US;
+
+    while (atomic_load(&inbox->from[slot]) != 0) {
+        CHECK(dt_now() < last);
+        dt_sleep_ms(1);
+    }
+    atomic_store(&inbox->from[slot], FAKE_ID | DM_SHM_FILLING);
+    memcpy(fake_slot(a->seg.hdr, slot), letter, sizeof(*letter));
+    atomic_fetch_or(&inbox->full[slot / 64], UINT64_C(1) << slot % 64);
+    atomic_store(&inbox->is_due, 1);
+    if (atomic_exchange(&inbox->is_rung, 1) == 0)
+        fake_ring(&a->fake, a->seg.hdr->id, &ring);
+}
+
+/* What comes of it may be any event, and any answer. */
+static void drain(struct asker *a)
+{
+    struct dm_shm_letter letter;
+    DAT_EVENT event;
+
+    while (dat_evd_dequeue(a->t.cr_evd, &event) == DAT_SUCCESS)
+        (void)dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL);
+    while (dat_evd_dequeue(a->t.conn_evd, &event) == DAT_SUCCESS)
+        ;
+    for (uint32_t slot = 0; slot < DM_SHM_INBOX_SLOTS; slot++)
+        (void)fake_take(&a->fake, slot, &letter);
+    atomic_store(&a->fake.hdr->inbox.is_rung, 0);
+    while (recv(a->fake.door, &letter, sizeof(letter), MSG_DONTWAIT) > 0)
+        ;
+}
+
+/* Others connect as before, and no slot is lost but the one for an answer. */
+static void noise(void)
+{
+    struct dt other = {.pipe = -1};
+    DAT_CONN_QUAL qual;
+    DAT_PSP_HANDLE psp;
+    DAT_EVENT event;
+    struct asker a;
+
+    begin(&a);
+    OK(dat_psp_create_any(a.t.ia, &qual, a.t.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
+    for (uint32_t i = 0; i < N_NOISE; i++) {
+        struct dm_shm_letter letter = random_letter(&a, qual);
+
+        write_noise(&a, DM_SHM_INBOX_SLOTS - 1 - i % 8, &letter);
+        drain(&a);
+    }
+    dt_open(&other, name);
+    fake_ask(&other, other.ep, qual);
+    do {
+        event = dt_wait(a.t.cr_evd);
+        OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+        dt_sleep_ms(1);
+    } while (dat_evd_dequeue(other.conn_evd, &event) != DAT_SUCCESS);
+    CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
+    CHECK(fake_n_taken(&a.seg) <= 1);
+    dt_close(&other);
+    end(&a);
+}
+
 int main(int argc, char **argv)
 {
     name = dt_name(argc, argv);
@@ -260,5 +357,6 @@ int main(int argc, char **argv)
     claimed_and_died();
     many_without_answer();
     never_rung();
+    noise();
     return 0;
 }
