@@ -4,13 +4,16 @@
 #include "providers/tcp/conn.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "providers/tcp/recv.h"
 #include "providers/tcp/stream.h"
 #include "providers/tcp/transport/congestion.h"
 
@@ -26,6 +29,7 @@ bool dm_tcp_conn_init(struct dm_net_conn *any)
     if (getrandom(&conn->own_tag, sizeof(conn->own_tag), 0) != (ssize_t)sizeof(conn->own_tag))
         conn->own_tag = (uint16_t)(dm_futex_now() >> 4);
     dm_list_init(&conn->out.answers);
+    dm_list_init(&conn->out.lent);
     return conn->in.greeting != NULL;
 }
 
@@ -80,12 +84,24 @@ bool dm_tcp_conn_open(struct dm_tcp_conn *conn, int fd)
     return false;
 }
 
+/* What is not sent yet is memory of the consumer's, who may change it from now on. */
+static void conn_take_back(const struct dm_tcp_conn *conn)
+{
+    const struct linger reset = {.l_onoff = 1};
+    int n = 0;
+
+    if (ioctl(conn->base.sock, SIOCOUTQ, &n) != 0 || n > 0)
+        (void)setsockopt(conn->base.sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
 void dm_tcp_conn_close(struct dm_net_conn *any)
 {
     struct dm_tcp_conn *conn = (struct dm_tcp_conn *)any;
     int err = errno;
 
     if (conn->base.sock >= 0) {
+        if (conn->has_lent)
+            conn_take_back(conn);
         /* Closing is not enough: a child that is being forked has it, too. */
         (void)epoll_ctl(dm_tcp_conn_ia(conn)->epoll_fd, EPOLL_CTL_DEL, conn->base.sock, NULL);
         close(conn->base.sock);
@@ -124,7 +140,7 @@ void dm_tcp_conn_up(struct dm_net_conn *any)
     if (getsockopt(conn->base.sock, IPPROTO_TCP, TCP_MAXSEG, &segment, &len) == 0)
         conn->segment = (uint32_t)segment;
     ia->n_up++;
-    dm_tcp_out_credit(conn);
+    dm_tcp_recv_credit(conn);
     dm_tcp_out_push(conn);
 }
 
@@ -198,10 +214,29 @@ void dm_tcp_conn_incoming(struct dm_tcp_ia *ia, int fd)
 
 /* ---- greetings ---- */
 
-bool dm_tcp_conn_handshake(struct dm_net_conn *conn, enum dm_net_handshake_type type,
+bool dm_tcp_conn_handshake(struct dm_net_conn *any, enum dm_net_handshake_type type,
                            uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
 {
-    dm_tcp_out_handshake((struct dm_tcp_conn *)conn, type, status, qual, data, len);
+    struct dm_tcp_conn *conn = (struct dm_tcp_conn *)any;
+    struct dm_tcp_ep *ep = dm_tcp_conn_ep(conn);
+    struct dm_tcp_greeting greeting = {.handshake = {.magic = DM_TCP_MAGIC,
+                                                     .version = DM_TCP_VERSION,
+                                                     .type = (uint8_t)type,
+                                                     .status = (uint8_t)status,
+                                                     .tag = conn->own_tag,
+                                                     .data_len = (uint16_t)len,
+                                                     .qual = qual}};
+
+    if (ep != NULL) {
+        greeting.handshake.own_qual = ep->base.ep.local_qual;
+        greeting.handshake.is_shared = ep->base.srq != NULL;
+        if (ep->base.srq == NULL)
+            greeting.handshake.n_recvs = conn->base.credits.n_granted = ep->base.n_recvs;
+    }
+    memcpy(greeting.handshake.addr, &conn->base.net->pia.addr, sizeof(greeting.handshake.addr));
+    if (len > 0)
+        memcpy(greeting.data, data, len);
+    dm_tcp_out_greeting(conn, &greeting);
     return true;
 }
 

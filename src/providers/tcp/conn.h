@@ -44,9 +44,11 @@ struct dm_tcp_in {
     struct iovec vec[DM_IOV_MAX + 1];
 };
 
-/* A read of the peer's that is to be answered. */
+/* A read of the peer's that is to be answered, or has been (out.lent). */
 struct dm_tcp_answer {
     struct dm_list link;
+    bool is_lent;      /* the kernel has had pages of it; */
+    uint64_t question; /* that the peer answers when it has all of it, 0: not asked */
     const char *from;
     uint32_t key;
     uint32_t left;
@@ -61,20 +63,24 @@ struct dm_tcp_out {
     bool has_talked; /* and one had when they came */
     bool is_answer;  /* the frame is one (or was): answers and requests take turns */
     bool is_pushing;
-    bool is_last_due; /* there is a last frame, when answers are sent */
-    bool is_piece;    /* a frame is under way: */
-    uint32_t n_head;  /* bytes of its header that are sent */
-    uint32_t left;    /* of its data that are not */
+    bool is_last_due;         /* there is a last frame, when answers are sent */
+    bool is_piece;            /* a frame is under way: */
+    bool is_lent;             /* the kernel gets its pages, not copies of them, */
+    struct dm_tcp_pipe *pipe; /* through this; NULL: not yet */
+    uint32_t n_head;          /* bytes of its header that are sent */
+    uint32_t left;            /* of its data that are not */
     struct dm_tcp_head head;
     struct dm_tcp_head last; /* frame */
     struct dm_tcp_op *op;    /* whose data these are; NULL: */
     struct dm_list answers;  /* those of the first of these */
     uint32_t n_answers;
-    uint64_t held_at; /* since when ctrl is held: link_held; 0: it is not */
-    uint32_t round;   /* the last in which a request was posted, */
-    uint32_t n_burst; /* and how many were since */
-    char *ctrl;       /* whole frames, to be sent before another begins; malloc */
-    uint32_t ctrl_at; /* sent so far */
+    struct dm_list lent; /* those whose memory the peer may still read */
+    uint64_t question;   /* the last */
+    uint64_t held_at;    /* since when ctrl is held: link_held; 0: it is not */
+    uint32_t round;      /* the last in which a request was posted, */
+    uint32_t n_burst;    /* and how many were since */
+    char *ctrl;          /* whole frames, to be sent before another begins; malloc */
+    uint32_t ctrl_at;    /* sent so far */
     uint32_t ctrl_len;
     uint32_t ctrl_size;
 };
@@ -89,6 +95,7 @@ struct dm_tcp_conn {
     uint16_t peer_tag;
     uint32_t segment;    /* bytes that come at once at most */
     bool is_broken;      /* the socket is of no use any more */
+    bool has_lent;       /* pages have gone to the socket */
     enum dm_tcp_nak nak; /* that we have sent */
     struct dm_tcp_out out;
     struct dm_tcp_in in;

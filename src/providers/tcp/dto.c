@@ -141,7 +141,8 @@ bool dm_tcp_dto_is_using(const struct dm_tcp_ep *ep, uint32_t key)
         const struct dm_tcp_op *op = dm_container_of(it, struct dm_tcp_op, base.link);
 
         if (op->base.status == DAT_DTO_SUCCESS && op->n_vec > 0 &&
-            ((!op->is_sent && op->base.pos < op->base.len) || op_is_answer_due(op)) &&
+            ((!op->is_sent && op->base.pos < op->base.len) || op_is_answer_due(op) ||
+             op->is_lent) &&
             dm_net_op_uses(&op->base, key))
             return true;
     }
@@ -184,7 +185,7 @@ static bool tcp_dto_is_open(const struct dm_tcp_ep *ep)
 }
 
 /* Something waits for all before it to be over, which need not have asked for an acknowledgement. */
-static void dto_ping(struct dm_tcp_ep *ep)
+void dm_tcp_dto_recall(struct dm_tcp_ep *ep)
 {
     const struct dm_tcp_head head = {.type = DM_TCP_ACK, .flags = DM_TCP_ACK_ME};
 
@@ -236,7 +237,7 @@ bool dm_tcp_dto_has_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
         return true;
     ep->base.is_failing = true;
     dm_tcp_ep_conn(ep)->out.op = NULL;
-    dto_ping(ep);
+    dm_tcp_dto_recall(ep);
     tcp_dto_reap(ep);
     return false;
 }
@@ -317,7 +318,7 @@ struct dm_tcp_op *dm_tcp_dto_next(struct dm_tcp_ep *ep)
         if (dm_likely(op->base.dto.kind != DM_OP_BIND && op->base.status == DAT_DTO_SUCCESS))
             return op;
         ep->base.is_failing = op->base.status != DAT_DTO_SUCCESS;
-        dto_ping(ep);
+        dm_tcp_dto_recall(ep);
         tcp_dto_reap(ep);
     }
     return NULL;
@@ -360,6 +361,7 @@ struct dm_net_op *dm_transport_op_new(struct dm_net *net, const struct dm_dto *d
     op->number = 0;
     op->has_slot = false;
     op->is_sent = false;
+    op->is_lent = false;
     op->is_answered = false;
     op->is_recv_due = false;
     op->n_vec = 0;

@@ -13,7 +13,8 @@ struct dm_tcp_op {
     struct dm_net_op base;
     uint32_t number; /* how the peer counts it */
     bool has_slot;
-    bool is_sent;     /* all of it; its memory is not needed any more but for an answer */
+    bool is_sent;     /* all of it; its memory is needed for an answer, or while it is lent */
+    bool is_lent;     /* until the peer has acknowledged it */
     bool is_answered; /* a read or atomic operation */
     bool is_recv_due; /* a write with immediate data that is begun without a receive */
     uint32_t n_vec;
@@ -53,6 +54,8 @@ void dm_tcp_dto_flush(struct dm_tcp_ep *ep);
 bool dm_tcp_dto_is_idle(const struct dm_tcp_ep *ep);
 /* Is a request at work in the region? */
 bool dm_tcp_dto_is_using(const struct dm_tcp_ep *ep, uint32_t key);
+/* Ask for the acknowledgement of all that are under way. */
+void dm_tcp_dto_recall(struct dm_tcp_ep *ep);
 /* Does one wait to be, for nothing but space? */
 bool dm_tcp_dto_is_waiting(const struct dm_tcp_ep *ep, uint32_t key);
 

@@ -11,6 +11,7 @@
 
 #include "providers/common/last.h"
 #include "providers/tcp/ext.h"
+#include "providers/tcp/lent.h"
 #include "providers/net/key.h"
 #include "providers/net/srq.h"
 #include "providers/tcp/recv.h"
@@ -254,6 +255,20 @@ static bool frame_end_grant(struct dm_tcp_conn *conn)
     return true;
 }
 
+/* A question is answered by its number. */
+static void frame_end_ack(struct dm_tcp_conn *conn)
+{
+    const struct dm_tcp_head *head = &conn->in.head;
+    const struct dm_tcp_head answer = {.type = DM_TCP_ACK, .va = head->va};
+
+    if ((head->flags & DM_TCP_ACK_ME) == 0)
+        dm_tcp_lent_returned(conn, head->va);
+    else if (head->va != 0)
+        dm_tcp_out_ctrl(conn, &answer, NULL);
+    else
+        conn->out.is_ack_due = true;
+}
+
 bool dm_tcp_frame_end(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_in *in = &conn->in;
@@ -275,7 +290,7 @@ bool dm_tcp_frame_end(struct dm_tcp_conn *conn)
     case DM_TCP_ATOMIC_DATA:
         return dm_tcp_ext_answered(conn) || frame_malformed(conn);
     case DM_TCP_ACK:
-        conn->out.is_ack_due |= (in->head.flags & DM_TCP_ACK_ME) != 0;
+        frame_end_ack(conn);
         return true;
     case DM_TCP_CHECK:
         return dm_net_key_mem(&conn->base.ep->ep, in->head.key, in->head.va, in->head.value,

@@ -10,6 +10,7 @@
 
 #include "providers/net/key.h"
 #include "providers/tcp/stream.h"
+#include "providers/tcp/transport/splice.h"
 
 /* prov= is of the provider over libfabric: its usual value is what this is. False, and reported, if
  * it is another. */
@@ -59,6 +60,7 @@ DAT_RETURN dm_tcp_ia_open(struct dm_pia *pia, const char *params)
     dm_list_init(&ia->blocked);
     dm_list_init(&ia->late);
     dm_list_init(&ia->held);
+    dm_list_init(&ia->pipes);
     ret = tcp_ia_open_network(ia, params);
     if (ret == DAT_SUCCESS)
         dm_net_show_attrs(&ia->net, "sockets", true);
@@ -76,5 +78,6 @@ void dm_tcp_ia_close(struct dm_pia *pia)
     ia->epoll_fd = -1;
     free(ia->stage);
     ia->stage = NULL;
+    dm_tcp_pipes_close(ia);
     dm_net_close(&ia->net);
 }

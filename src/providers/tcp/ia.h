@@ -31,9 +31,12 @@ struct dm_tcp_ia {
     struct dm_tcp_conn *hot; /* up; data came from it last; NULL: not known */
     uint32_t n_calm;         /* reads of it since data came from another */
     uint32_t n_rounds;
-    uint32_t n_up; /* connections */
-    char *stage;   /* where headers and short data are received */
-    char *sink;    /* where data go that nobody wants */
+    uint32_t n_up;        /* connections */
+    struct dm_list pipes; /* that are idle; n_pipes in all */
+    uint32_t n_pipes;
+    bool is_splice_off; /* the system refuses pipes */
+    char *stage;        /* where headers and short data are received */
+    char *sink;         /* where data go that nobody wants */
 };
 
 #endif

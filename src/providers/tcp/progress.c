@@ -16,7 +16,7 @@
 #include "providers/tcp/transport/listener.h"
 
 /* Reads of one socket that show that data come from no other; rounds without asking, then. */
-enum { N_EVENTS = 64, CALM = 8, ASK_EVERY = 4 };
+enum { N_EVENTS = 64, CALM = 8, ASK_EVERY = 16 };
 
 /* Data have come from it. */
 static void round_heat(struct dm_tcp_ia *ia, struct dm_tcp_conn *conn)

@@ -106,6 +106,22 @@ bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struc
     return false;
 }
 
+/* Half of what there is at least. */
+void dm_tcp_recv_credit(struct dm_tcp_conn *conn)
+{
+    const struct dm_net_credits *credits = &conn->base.credits;
+    uint32_t n;
+
+    if (conn->base.state != DM_CONN_UP || conn->base.ep->srq != NULL)
+        return;
+    n = credits->n_arrived + conn->base.ep->n_recvs;
+    if ((int32_t)(n - credits->n_granted) <= (int32_t)(credits->n_granted - credits->n_arrived))
+        return;
+    conn->out.is_ack_due = true;
+    if (!conn->base.net->is_in_round) /* else at its end */
+        dm_tcp_out_push(conn);
+}
+
 bool dm_transport_recv_fits(struct dm_net_ep *ep, uint64_t len)
 {
     struct dm_net_op *op;
@@ -137,7 +153,7 @@ void dm_transport_recv_add(struct dm_net_ep *ep, struct dm_net_op *op)
     dm_list_add_tail(&ep->recvs, &op->link);
     ep->n_recvs++;
     if (ep->conn != NULL)
-        dm_tcp_out_credit((struct dm_tcp_conn *)ep->conn);
+        dm_tcp_recv_credit((struct dm_tcp_conn *)ep->conn);
 }
 
 void dm_transport_recv_answer(struct dm_net_ep *ep, uint64_t id, bool is_refused)

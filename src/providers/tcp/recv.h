@@ -13,5 +13,7 @@ struct dm_tcp_op *dm_tcp_recv_take(struct dm_tcp_ep *ep, uint64_t len);
  * immediate data takes its receive now. False: the connection ends. */
 bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struct dm_tcp_head *head,
                          uint64_t len);
+/* The endpoint has more receives: grant them to the peer when it knows of too few. */
+void dm_tcp_recv_credit(struct dm_tcp_conn *conn);
 
 #endif

@@ -6,6 +6,7 @@ SRCS_provider_tcp += \
     src/providers/tcp/frame.c \
     src/providers/tcp/ia.c \
     src/providers/tcp/init.c \
+    src/providers/tcp/lent.c \
     src/providers/tcp/lmr.c \
     src/providers/tcp/progress.c \
     src/providers/tcp/rdma.c \
@@ -16,4 +17,5 @@ SRCS_provider_tcp += \
     src/providers/tcp/transport/op.c \
     src/providers/tcp/transport/out.c \
     src/providers/tcp/transport/parse.c \
+    src/providers/tcp/transport/splice.c \
     $(SRCS_NET)

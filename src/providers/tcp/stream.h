@@ -24,10 +24,9 @@ void dm_tcp_out_late(struct dm_tcp_conn *conn);
 /* Send a control frame as soon as may be. */
 void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data);
 /* Send a greeting. */
-void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_net_handshake_type type,
-                          uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len);
-/* The endpoint has more receives: grant them to the peer when it knows of too few. */
-void dm_tcp_out_credit(struct dm_tcp_conn *conn);
+void dm_tcp_out_greeting(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting);
+/* The next n bytes of data of the frame under way: at most DM_IOV_MAX pieces, how many. */
+uint32_t dm_tcp_out_data(const struct dm_tcp_conn *conn, uint32_t n, struct iovec *vec);
 /* Forget everything that waits. */
 void dm_tcp_out_drop(struct dm_tcp_conn *conn);
 

@@ -43,12 +43,12 @@ enum dm_tcp_type {
     DM_TCP_CMP_SWAP,    /* up to here requests, which are numbered from 1 and acknowledged */
     DM_TCP_READ_DATA,   /* answers the oldest read */
     DM_TCP_ATOMIC_DATA, /* answers the oldest atomic; the old value follows */
-    DM_TCP_ACK,         /* nothing but what every header says */
-    DM_TCP_CHECK,       /* a write to key, va of value bytes will follow, when there is a receive */
-    DM_TCP_RECV_ASK,    /* a message of va bytes wants a receive of a shared queue */
-    DM_TCP_RECV_GRANT,  /* value 0: it is there; 1: refused */
-    DM_TCP_DISCONNECT,  /* orderly, the last frame */
-    DM_TCP_TERMINATE,   /* after an error, the last frame; value: enum dm_tcp_nak */
+    DM_TCP_ACK,        /* nothing but what every header says; va: a question, or the answer to it */
+    DM_TCP_CHECK,      /* a write to key, va of value bytes will follow, when there is a receive */
+    DM_TCP_RECV_ASK,   /* a message of va bytes wants a receive of a shared queue */
+    DM_TCP_RECV_GRANT, /* value 0: it is there; 1: refused */
+    DM_TCP_DISCONNECT, /* orderly, the last frame */
+    DM_TCP_TERMINATE,  /* after an error, the last frame; value: enum dm_tcp_nak */
     DM_TCP_N
 };
 

@@ -16,12 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/tcp/lent.h"
 #include "providers/tcp/rdma.h"
+#include "providers/tcp/transport/splice.h"
 #include "util/port.h"
 
 enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
 /* Frames that are gathered have so many bytes of data, and go when they are so many together. */
 enum { GATHER_DATA_MAX = 8192, GATHER_MAX = 16384 };
+/* The longest that is copied once more for a simple call. */
+enum { JOIN_MAX = 2304 };
 /* Requests sent at once between two rounds; later ones are held so long if nobody polls, but others
  * are posted. */
 enum { BURST_MIN = 4, HOLD_NS = 20000 };
@@ -49,6 +53,7 @@ static void out_begin(struct dm_tcp_conn *conn)
 
     out_stamp(conn, &out->head);
     out->is_piece = true;
+    out->is_lent = dm_tcp_splice_fits(&out->head);
     out->n_head = 0;
     out->left = out->head.len;
 }
@@ -127,7 +132,7 @@ static void out_data_moved(struct dm_tcp_conn *conn, uint32_t n)
             return;
         dm_list_del(&answer->link);
         out->n_answers--;
-        free(answer);
+        dm_tcp_lent_answered(conn, answer);
     } else if (out->op != NULL && out->head.type <= DM_TCP_CMP_SWAP) {
         struct dm_tcp_op *op = out->op;
 
@@ -157,13 +162,15 @@ static bool out_is_ctrl_next(const struct dm_tcp_out *out)
     return out->ctrl_at < out->ctrl_len && (!out->is_piece || out->n_head == 0);
 }
 
-/* What goes out next; the number of pieces, *len_p bytes. */
+/* What goes out next; the number of pieces, *len_p bytes. Data that are lent follow the header. */
 static uint32_t out_vec(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len_p)
 {
     struct dm_tcp_out *out = &conn->out;
     uint32_t n = 0;
 
-    *len_p = out->left;
+    uint32_t left = out->is_lent ? 0 : out->left;
+
+    *len_p = left;
     if (dm_unlikely(out_is_ctrl_next(out))) {
         vec[n].iov_base = out->ctrl + out->ctrl_at;
         vec[n].iov_len = out->ctrl_len - out->ctrl_at;
@@ -176,16 +183,7 @@ static uint32_t out_vec(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len
         vec[n].iov_len = sizeof(out->head) - out->n_head;
         *len_p += vec[n++].iov_len;
     }
-    if (out->left > 0 && out->is_answer) {
-        const struct dm_tcp_answer *answer =
-            dm_container_of(out->answers.next, struct dm_tcp_answer, link);
-
-        vec[n].iov_base = (char *)(uintptr_t)answer->from;
-        vec[n++].iov_len = out->left;
-    } else if (out->left > 0) {
-        n += dm_tcp_request_data(out->op, out->left, vec + n, DM_IOV_MAX);
-    }
-    return n;
+    return left > 0 ? n + dm_tcp_out_data(conn, left, vec + n) : n;
 }
 
 /* So many bytes have gone. */
@@ -210,18 +208,65 @@ static void out_moved(struct dm_tcp_conn *conn, size_t n)
     out_data_moved(conn, (uint32_t)(n - part));
 }
 
+/* Send data without a copy, once. False: the socket takes no more. */
+static bool out_lend(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+    uint32_t n = 0;
+    enum dm_tcp_spliced how = dm_tcp_splice(conn, &n);
+    bool is_full = how == DM_SPLICE_FULL || (out->pipe != NULL && out->pipe->n_inside > 0);
+
+    if (how == DM_SPLICE_BROKEN) {
+        conn->is_broken = true;
+        return false;
+    }
+    out->is_lent = how != DM_SPLICE_COPY;
+    if (n > 0) {
+        conn->has_lent = true;
+        if (out->is_answer)
+            dm_container_of(out->answers.next, struct dm_tcp_answer, link)->is_lent = true;
+        else
+            out->op->is_lent = true;
+        out_data_moved(conn, n);
+    }
+    if (is_full)
+        out_block(conn);
+    return !is_full;
+}
+
+/* One piece is sent by a cheaper call: short ones are joined first. */
+static ssize_t out_call(int sock, struct iovec *vec, uint32_t n_vec, size_t len, int flags)
+{
+    struct msghdr msg = {.msg_iov = vec, .msg_iovlen = n_vec};
+    char joined[JOIN_MAX];
+    char *end = joined;
+
+    if (len > JOIN_MAX)
+        return sendmsg(sock, &msg, flags);
+    for (uint32_t i = 0; i < n_vec; i++) {
+        memcpy(end, vec[i].iov_base, vec[i].iov_len);
+        end += vec[i].iov_len;
+    }
+    return send(sock, joined, len, flags);
+}
+
 /* Send once. False: the socket takes no more. */
 static bool out_send(struct dm_tcp_conn *conn)
 {
     struct iovec vec[DM_IOV_MAX + 2];
-    struct msghdr msg = {.msg_iov = vec};
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    uint32_t n_vec;
     size_t len;
     ssize_t n;
 
-    msg.msg_iovlen = out_vec(conn, vec, &len);
+    if (conn->out.is_piece && conn->out.is_lent && conn->out.n_head == sizeof(conn->out.head))
+        return out_lend(conn);
+    if (conn->out.is_piece && conn->out.is_lent)
+        flags |= MSG_MORE;
+    n_vec = out_vec(conn, vec, &len);
     DM_DMA_BEGIN();
     do
-        n = sendmsg(conn->base.sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = out_call(conn->base.sock, vec, n_vec, len, flags);
     while (n < 0 && errno == EINTR);
     DM_DMA_END();
     if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
@@ -415,45 +460,11 @@ void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, c
     dm_tcp_out_push(conn);
 }
 
-void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_net_handshake_type type,
-                          uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
+void dm_tcp_out_greeting(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting)
 {
-    struct dm_tcp_ep *ep = dm_tcp_conn_ep(conn);
-    struct dm_tcp_greeting greeting = {.handshake = {.magic = DM_TCP_MAGIC,
-                                                     .version = DM_TCP_VERSION,
-                                                     .type = (uint8_t)type,
-                                                     .status = (uint8_t)status,
-                                                     .tag = conn->own_tag,
-                                                     .data_len = (uint16_t)len,
-                                                     .qual = qual}};
-
-    if (ep != NULL) {
-        greeting.handshake.own_qual = ep->base.ep.local_qual;
-        greeting.handshake.is_shared = ep->base.srq != NULL;
-        if (ep->base.srq == NULL)
-            greeting.handshake.n_recvs = conn->base.credits.n_granted = ep->base.n_recvs;
-    }
-    memcpy(greeting.handshake.addr, &conn->base.net->pia.addr, sizeof(greeting.handshake.addr));
-    if (len > 0)
-        memcpy(greeting.data, data, len);
-    out_ctrl_add(conn, &greeting, (uint32_t)sizeof(greeting.handshake) + len);
+    out_ctrl_add(conn, greeting,
+                 (uint32_t)sizeof(greeting->handshake) + greeting->handshake.data_len);
     dm_tcp_out_push(conn);
-}
-
-/* Half of what there is at least. */
-void dm_tcp_out_credit(struct dm_tcp_conn *conn)
-{
-    const struct dm_net_credits *credits = &conn->base.credits;
-    uint32_t n;
-
-    if (conn->base.state != DM_CONN_UP || conn->base.ep->srq != NULL)
-        return;
-    n = credits->n_arrived + conn->base.ep->n_recvs;
-    if ((int32_t)(n - credits->n_granted) <= (int32_t)(credits->n_granted - credits->n_arrived))
-        return;
-    conn->out.is_ack_due = true;
-    if (!conn->base.net->is_in_round) /* else at its end */
-        dm_tcp_out_push(conn);
 }
 
 void dm_tcp_out_drop(struct dm_tcp_conn *conn)
@@ -472,7 +483,11 @@ void dm_tcp_out_drop(struct dm_tcp_conn *conn)
     if (out->n_late > 0)
         dm_list_del(&conn->link_late);
     out_release(conn);
+    dm_tcp_lent_drop(conn);
+    if (out->pipe != NULL)
+        dm_tcp_pipe_put(dm_tcp_conn_ia(conn), out->pipe);
     free(out->ctrl);
     *out = (struct dm_tcp_out){0};
     dm_list_init(&out->answers);
+    dm_list_init(&out->lent);
 }
