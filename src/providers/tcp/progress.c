@@ -73,14 +73,15 @@ static int round_epoll(struct dm_tcp_ia *ia)
 static int round_sockets(struct dm_tcp_ia *ia, bool is_thorough)
 {
     struct dm_tcp_conn *hot = ia->hot;
-    bool is_asked = hot == NULL || (hot->in.head.len > hot->segment && hot->out.has_talked);
+    bool is_asked = hot == NULL || (ia->n_calm < CALM && hot->in.left == 0) ||
+                    (hot->in.head.len > hot->segment && hot->out.has_talked);
     int n = 0;
 
     if (!is_asked && dm_tcp_in_read(hot)) {
         round_heat(ia, hot);
         n = 1;
     }
-    if (is_thorough || is_asked || ia->n_calm < CALM || ++ia->n_rounds % ASK_EVERY == 0)
+    if (is_thorough || is_asked || ++ia->n_rounds % ASK_EVERY == 0)
         n += round_epoll(ia);
     return n;
 }

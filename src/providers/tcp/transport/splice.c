@@ -17,6 +17,8 @@ enum { SPLICE_MIN = 16384 };
 enum { PIPES_MAX = 8 };
 /* Long enough to keep the socket busy; all pipes of a user together have a limit of 64 MiB. */
 enum { PIPE_SIZE = 512 << 10, PIPE_SIZE_MIN = 64 << 10 };
+/* Of a frame at first: the peer begins to copy while the rest is looked up. */
+enum { FIRST_MAX = 128 << 10 };
 
 /* Messages are copied: their receivers may trust them even if they have been flushed here. */
 bool dm_tcp_splice_fits(const struct dm_tcp_head *head)
@@ -99,9 +101,10 @@ uint32_t dm_tcp_out_data(const struct dm_tcp_conn *conn, uint32_t n, struct iove
 /* Put pages of the frame in, as many as there is space for. False: not these. */
 static bool pipe_fill(struct dm_tcp_pipe *pipe, const struct dm_tcp_conn *conn)
 {
-    uint32_t left = conn->out.left;
+    const struct dm_tcp_out *out = &conn->out;
+    uint32_t most = out->left == out->head.len ? FIRST_MAX : pipe->size;
     struct iovec vec[DM_IOV_MAX];
-    uint32_t n_vec = dm_tcp_out_data(conn, left < pipe->size ? left : pipe->size, vec);
+    uint32_t n_vec = dm_tcp_out_data(conn, out->left < most ? out->left : most, vec);
     ssize_t n;
 
     do
