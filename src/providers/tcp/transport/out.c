@@ -23,7 +23,7 @@
 
 enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
 /* Frames that are gathered have so many bytes of data, and go when they are so many together. */
-enum { GATHER_DATA_MAX = 8192, GATHER_MAX = 16384 };
+enum { GATHER_DATA_MAX = 20480, GATHER_MAX = 65536 };
 /* The longest that is copied once more for a simple call. */
 enum { JOIN_MAX = 2304 };
 /* Requests sent at once between two rounds; later ones are held so long if nobody polls, but others

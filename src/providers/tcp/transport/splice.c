@@ -12,7 +12,7 @@
 #include "providers/tcp/stream.h"
 
 /* Shorter data are copied: pages have their price, too. */
-enum { SPLICE_MIN = 16384 };
+enum { SPLICE_MIN = 32768 };
 /* Of an instance; others copy meanwhile. */
 enum { PIPES_MAX = 8 };
 /* Long enough to keep the socket busy; all pipes of a user together have a limit of 64 MiB. */
