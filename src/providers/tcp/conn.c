@@ -29,7 +29,7 @@ bool dm_tcp_conn_init(struct dm_net_conn *any)
     if (getrandom(&conn->own_tag, sizeof(conn->own_tag), 0) != (ssize_t)sizeof(conn->own_tag))
         conn->own_tag = (uint16_t)(dm_futex_now() >> 4);
     dm_list_init(&conn->out.answers);
-    dm_list_init(&conn->out.lent);
+    dm_list_init(&conn->out.pinned);
     return conn->in.greeting != NULL;
 }
 
@@ -100,7 +100,7 @@ void dm_tcp_conn_close(struct dm_net_conn *any)
     int err = errno;
 
     if (conn->base.sock >= 0) {
-        if (conn->has_lent)
+        if (conn->has_pinned)
             conn_take_back(conn);
         /* Closing is not enough: a child that is being forked has it, too. */
         (void)epoll_ctl(dm_tcp_conn_ia(conn)->epoll_fd, EPOLL_CTL_DEL, conn->base.sock, NULL);

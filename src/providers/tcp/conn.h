@@ -44,10 +44,10 @@ struct dm_tcp_in {
     struct iovec vec[DM_IOV_MAX + 1];
 };
 
-/* A read of the peer's that is to be answered, or has been (out.lent). */
+/* A read of the peer's that is to be answered, or has been (out.pinned). */
 struct dm_tcp_answer {
     struct dm_list link;
-    bool is_lent;      /* the kernel has had pages of it; */
+    bool is_pinned;    /* the kernel has had pages of it; */
     uint64_t question; /* that the peer answers when it has all of it, 0: not asked */
     const char *from;
     uint32_t key;
@@ -65,7 +65,7 @@ struct dm_tcp_out {
     bool is_pushing;
     bool is_last_due;         /* there is a last frame, when answers are sent */
     bool is_piece;            /* a frame is under way: */
-    bool is_lent;             /* the kernel gets its pages, not copies of them, */
+    bool is_pinned;           /* the kernel gets its pages, not copies of them, */
     struct dm_tcp_pipe *pipe; /* through this; NULL: not yet */
     uint32_t n_head;          /* bytes of its header that are sent */
     uint32_t left;            /* of its data that are not */
@@ -74,13 +74,13 @@ struct dm_tcp_out {
     struct dm_tcp_op *op;    /* whose data these are; NULL: */
     struct dm_list answers;  /* those of the first of these */
     uint32_t n_answers;
-    struct dm_list lent; /* those whose memory the peer may still read */
-    uint64_t question;   /* the last */
-    uint64_t held_at;    /* since when ctrl is held: link_held; 0: it is not */
-    uint32_t round;      /* the last in which a request was posted, */
-    uint32_t n_burst;    /* and how many were since */
-    char *ctrl;          /* whole frames, to be sent before another begins; malloc */
-    uint32_t ctrl_at;    /* sent so far */
+    struct dm_list pinned; /* those whose memory the peer may still read */
+    uint64_t question;     /* the last */
+    uint64_t held_at;      /* since when ctrl is held: link_held; 0: it is not */
+    uint32_t round;        /* the last in which a request was posted, */
+    uint32_t n_burst;      /* and how many were since */
+    char *ctrl;            /* whole frames, to be sent before another begins; malloc */
+    uint32_t ctrl_at;      /* sent so far */
     uint32_t ctrl_len;
     uint32_t ctrl_size;
 };
@@ -95,7 +95,7 @@ struct dm_tcp_conn {
     uint16_t peer_tag;
     uint32_t segment;    /* bytes that come at once at most */
     bool is_broken;      /* the socket is of no use any more */
-    bool has_lent;       /* pages have gone to the socket */
+    bool has_pinned;     /* pages have gone to the socket */
     enum dm_tcp_nak nak; /* that we have sent */
     struct dm_tcp_out out;
     struct dm_tcp_in in;

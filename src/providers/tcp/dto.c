@@ -142,7 +142,7 @@ bool dm_tcp_dto_is_using(const struct dm_tcp_ep *ep, uint32_t key)
 
         if (op->base.status == DAT_DTO_SUCCESS && op->n_vec > 0 &&
             ((!op->is_sent && op->base.pos < op->base.len) || op_is_answer_due(op) ||
-             op->is_lent) &&
+             op->is_pinned) &&
             dm_net_op_uses(&op->base, key))
             return true;
     }
@@ -361,7 +361,7 @@ struct dm_net_op *dm_transport_op_new(struct dm_net *net, const struct dm_dto *d
     op->number = 0;
     op->has_slot = false;
     op->is_sent = false;
-    op->is_lent = false;
+    op->is_pinned = false;
     op->is_answered = false;
     op->is_recv_due = false;
     op->n_vec = 0;

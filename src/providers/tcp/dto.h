@@ -13,8 +13,8 @@ struct dm_tcp_op {
     struct dm_net_op base;
     uint32_t number; /* how the peer counts it */
     bool has_slot;
-    bool is_sent;     /* all of it; its memory is needed for an answer, or while it is lent */
-    bool is_lent;     /* until the peer has acknowledged it */
+    bool is_sent;     /* all of it; its memory is needed for an answer, or while it is pinned */
+    bool is_pinned;   /* until the peer has acknowledged it */
     bool is_answered; /* a read or atomic operation */
     bool is_recv_due; /* a write with immediate data that is begun without a receive */
     uint32_t n_vec;

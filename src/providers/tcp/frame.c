@@ -11,7 +11,7 @@
 
 #include "providers/common/last.h"
 #include "providers/tcp/ext.h"
-#include "providers/tcp/lent.h"
+#include "providers/tcp/pinned.h"
 #include "providers/net/key.h"
 #include "providers/net/srq.h"
 #include "providers/tcp/recv.h"
@@ -262,7 +262,7 @@ static void frame_end_ack(struct dm_tcp_conn *conn)
     const struct dm_tcp_head answer = {.type = DM_TCP_ACK, .va = head->va};
 
     if ((head->flags & DM_TCP_ACK_ME) == 0)
-        dm_tcp_lent_returned(conn, head->va);
+        dm_tcp_pinned_returned(conn, head->va);
     else if (head->va != 0)
         dm_tcp_out_ctrl(conn, &answer, NULL);
     else

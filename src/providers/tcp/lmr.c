@@ -3,7 +3,7 @@
  */
 #include "providers/net/op.h"
 #include "providers/tcp/dto.h"
-#include "providers/tcp/lent.h"
+#include "providers/tcp/pinned.h"
 
 /* Does the peer write to the region now, or is it to get something from there? */
 static bool conn_is_using(struct dm_tcp_conn *conn, uint32_t key)
@@ -17,10 +17,10 @@ static bool conn_is_using(struct dm_tcp_conn *conn, uint32_t key)
     dm_list_for_each (it, &conn->out.answers)
         if (dm_container_of(it, struct dm_tcp_answer, link)->key == key)
             return true;
-    return dm_tcp_lent_uses(conn, key);
+    return dm_tcp_pinned_uses(conn, key);
 }
 
-/* A request that is lent is acknowledged soon. */
+/* A request that is pinned is acknowledged soon. */
 static bool ep_is_using(struct dm_tcp_ep *ep, uint32_t key)
 {
     if (dm_tcp_dto_is_using(ep, key)) {

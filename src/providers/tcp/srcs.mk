@@ -6,7 +6,7 @@ SRCS_provider_tcp += \
     src/providers/tcp/frame.c \
     src/providers/tcp/ia.c \
     src/providers/tcp/init.c \
-    src/providers/tcp/lent.c \
+    src/providers/tcp/pinned.c \
     src/providers/tcp/lmr.c \
     src/providers/tcp/progress.c \
     src/providers/tcp/rdma.c \

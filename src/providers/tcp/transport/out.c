@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/tcp/lent.h"
+#include "providers/tcp/pinned.h"
 #include "providers/tcp/rdma.h"
 #include "providers/tcp/transport/splice.h"
 #include "util/port.h"
@@ -53,7 +53,7 @@ static void out_begin(struct dm_tcp_conn *conn)
 
     out_stamp(conn, &out->head);
     out->is_piece = true;
-    out->is_lent = dm_tcp_splice_fits(&out->head);
+    out->is_pinned = dm_tcp_splice_fits(&out->head);
     out->n_head = 0;
     out->left = out->head.len;
 }
@@ -132,7 +132,7 @@ static void out_data_moved(struct dm_tcp_conn *conn, uint32_t n)
             return;
         dm_list_del(&answer->link);
         out->n_answers--;
-        dm_tcp_lent_answered(conn, answer);
+        dm_tcp_pinned_answered(conn, answer);
     } else if (out->op != NULL && out->head.type <= DM_TCP_CMP_SWAP) {
         struct dm_tcp_op *op = out->op;
 
@@ -162,13 +162,13 @@ static bool out_is_ctrl_next(const struct dm_tcp_out *out)
     return out->ctrl_at < out->ctrl_len && (!out->is_piece || out->n_head == 0);
 }
 
-/* What goes out next; the number of pieces, *len_p bytes. Data that are lent follow the header. */
+/* What goes out next; the number of pieces, *len_p bytes. Data that are pinned follow the header. */
 static uint32_t out_vec(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len_p)
 {
     struct dm_tcp_out *out = &conn->out;
     uint32_t n = 0;
 
-    uint32_t left = out->is_lent ? 0 : out->left;
+    uint32_t left = out->is_pinned ? 0 : out->left;
 
     *len_p = left;
     if (dm_unlikely(out_is_ctrl_next(out))) {
@@ -209,7 +209,7 @@ static void out_moved(struct dm_tcp_conn *conn, size_t n)
 }
 
 /* Send data without a copy, once. False: the socket takes no more. */
-static bool out_lend(struct dm_tcp_conn *conn)
+static bool out_splice(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_out *out = &conn->out;
     uint32_t n = 0;
@@ -220,13 +220,13 @@ static bool out_lend(struct dm_tcp_conn *conn)
         conn->is_broken = true;
         return false;
     }
-    out->is_lent = how != DM_SPLICE_COPY;
+    out->is_pinned = how != DM_SPLICE_COPY;
     if (n > 0) {
-        conn->has_lent = true;
+        conn->has_pinned = true;
         if (out->is_answer)
-            dm_container_of(out->answers.next, struct dm_tcp_answer, link)->is_lent = true;
+            dm_container_of(out->answers.next, struct dm_tcp_answer, link)->is_pinned = true;
         else
-            out->op->is_lent = true;
+            out->op->is_pinned = true;
         out_data_moved(conn, n);
     }
     if (is_full)
@@ -259,9 +259,9 @@ static bool out_send(struct dm_tcp_conn *conn)
     size_t len;
     ssize_t n;
 
-    if (conn->out.is_piece && conn->out.is_lent && conn->out.n_head == sizeof(conn->out.head))
-        return out_lend(conn);
-    if (conn->out.is_piece && conn->out.is_lent)
+    if (conn->out.is_piece && conn->out.is_pinned && conn->out.n_head == sizeof(conn->out.head))
+        return out_splice(conn);
+    if (conn->out.is_piece && conn->out.is_pinned)
         flags |= MSG_MORE;
     n_vec = out_vec(conn, vec, &len);
     DM_DMA_BEGIN();
@@ -483,11 +483,11 @@ void dm_tcp_out_drop(struct dm_tcp_conn *conn)
     if (out->n_late > 0)
         dm_list_del(&conn->link_late);
     out_release(conn);
-    dm_tcp_lent_drop(conn);
+    dm_tcp_pinned_drop(conn);
     if (out->pipe != NULL)
         dm_tcp_pipe_put(dm_tcp_conn_ia(conn), out->pipe);
     free(out->ctrl);
     *out = (struct dm_tcp_out){0};
     dm_list_init(&out->answers);
-    dm_list_init(&out->lent);
+    dm_list_init(&out->pinned);
 }

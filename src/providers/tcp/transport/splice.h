@@ -4,10 +4,10 @@
  * reads them there. ia->lock is held in all functions.
  *
  * The pages are read until the peer has everything. So a request is over for its memory when the
- * peer has acknowledged it, not when it is sent (dm_tcp_op.is_lent).
+ * peer has acknowledged it, not when it is sent (dm_tcp_op.is_pinned).
  */
-#ifndef DM_PROVIDERS_TCP_SPLICE_H
-#define DM_PROVIDERS_TCP_SPLICE_H
+#ifndef DM_PROVIDERS_TCP_TRANSPORT_SPLICE_H
+#define DM_PROVIDERS_TCP_TRANSPORT_SPLICE_H
 
 #include "providers/tcp/conn.h"
 
