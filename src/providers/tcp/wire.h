@@ -17,7 +17,7 @@
 #include "providers/net/handshake.h"
 
 #define DM_TCP_MAGIC   0x50434144u
-#define DM_TCP_VERSION 1u
+#define DM_TCP_VERSION 2u
 
 struct dm_tcp_handshake {
     uint32_t magic;
