@@ -14,8 +14,9 @@
 #include "util/cfg.h"
 #include "util/log.h"
 
-#define IDLE_LEN  ((size_t)1 << 20) /* of a view that may stay without a window */
+/* Views that may stay without a window: their number, and their bytes in all. */
 #define IDLE_MOST 8
+#define IDLE_LEN  ((size_t)32 << 20)
 
 void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *own)
 {
@@ -60,21 +61,23 @@ static void view_close(struct dm_rma_view *view)
     free(view);
 }
 
-/* Short ones stay for the next window, but not many. */
+/* It stays for the next window, with others that were used last. */
 static void view_put(struct dm_rma_view *view)
 {
+    size_t idle_len = 0;
     int n_idle = 0;
 
     if (--view->n_users > 0)
         return;
-    if (view->len > IDLE_LEN) {
-        view_close(view);
-        return;
-    }
+    dm_list_del(&view->link);
+    dm_list_add_head(&dm_rma_state.views, &view->link);
     dm_list_for_each_safe (it, next, &dm_rma_state.views) {
         struct dm_rma_view *other = dm_container_of(it, struct dm_rma_view, link);
 
-        if (other->n_users == 0 && ++n_idle > IDLE_MOST)
+        if (other->n_users > 0)
+            continue;
+        idle_len += other->len;
+        if (++n_idle > IDLE_MOST || idle_len > IDLE_LEN)
             view_close(other);
     }
 }

@@ -96,6 +96,55 @@ static void again(MPI_Aint len)
     }
 }
 
+/* Several long blocks given back and taken again, of different lengths, have their pages still. */
+static void in_turn(void)
+{
+    enum { N_BLOCKS = 4, N_ROUNDS = 10 };
+    static const size_t lens[N_BLOCKS] = {2 << 20, 100 << 10, 1 << 20, 4 << 20};
+    struct rusage start = {0}, end;
+    char *block[N_BLOCKS];
+
+    for (int round = 0; round < N_ROUNDS; round++) {
+        if (round == 1)
+            CHECK_EQ(getrusage(RUSAGE_SELF, &start), 0);
+        for (int i = 0; i < N_BLOCKS; i++) {
+            MUST(MPI_Alloc_mem((MPI_Aint)lens[i], MPI_INFO_NULL, &block[i]));
+            memset(block[i], round, lens[i]);
+        }
+        for (int i = 0; i < N_BLOCKS; i++)
+            MUST(MPI_Free_mem(block[i]));
+    }
+    CHECK_EQ(getrusage(RUSAGE_SELF, &end), 0);
+    CHECK(end.ru_minflt - start.ru_minflt < 1000); /* fewer than of the blocks taken once */
+}
+
+/* A window's memory that is given back and taken again stays mapped by the neighbour, too. */
+static void window_again(void)
+{
+    enum { LEN = 2 << 20, N_ROUNDS = 10 };
+    static char data[LEN];
+    int right = (mp_rank + 1) % mp_size;
+    struct rusage start = {0}, end;
+    MPI_Win win;
+    char *base;
+
+    for (int round = 0; round < N_ROUNDS; round++) {
+        if (round == 1)
+            CHECK_EQ(getrusage(RUSAGE_SELF, &start), 0);
+        memset(data, round + 1, LEN);
+        MUST(MPI_Alloc_mem(LEN, MPI_INFO_NULL, &base));
+        MUST(MPI_Win_create(base, LEN, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        MUST(MPI_Win_fence(0, win));
+        MUST(MPI_Put(data, LEN, MPI_CHAR, right, 0, LEN, MPI_CHAR, win));
+        MUST(MPI_Win_fence(0, win));
+        CHECK(base[0] == round + 1 && base[LEN - 1] == round + 1);
+        MUST(MPI_Win_free(&win));
+        MUST(MPI_Free_mem(base));
+    }
+    CHECK_EQ(getrusage(RUSAGE_SELF, &end), 0);
+    CHECK(end.ru_minflt - start.ru_minflt < 2000);
+}
+
 static void windows(void)
 {
     int right = (mp_rank + 1) % mp_size, left = (mp_rank + mp_size - 1) % mp_size;
@@ -169,6 +218,8 @@ int main(int argc, char **argv)
     long_ones();
     for (int mib = 1; mib <= 64; mib *= 4)
         again((MPI_Aint)mib << 20);
+    in_turn();
+    window_again();
     windows();
     wrong_ones();
     aligned_ones();

@@ -6,6 +6,7 @@
 #include "dapl_adapt/core/mem_pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "dapl_adapt/core/adapt.h"
@@ -15,8 +16,10 @@
 
 #define SLOT_SHIFT 6 /* of the smallest slot */
 #define SLAB_ORDER 2
-#define SLAB_WORDS 4                  /* of 64 slots */
-#define WARM_MAX   ((size_t)32 << 20) /* a block given back of up to this length stays for a while */
+#define SLAB_WORDS 4 /* of 64 slots */
+#define WARM_MIN                                                                                   \
+    ((size_t)64 << 10) /* blocks given back of at least this length stay for a while, */
+#define WARM_MAX ((size_t)32 << 20) /* up to this in all */
 
 struct dm_mem_slab {
     struct dm_list link;
@@ -29,21 +32,35 @@ struct dm_mem_slab {
 };
 
 /*
- * ---- the warm block ----
- * Programs often take as long a block again as they have just given back. That one stays as it is, with its pages, in a
- * state of its own, until another takes its place or its room is needed.
+ * ---- warm blocks ----
+ * Programs often take as long blocks again as they have just given back. A few stay as they are, with their pages, in a
+ * state of their own, until others take their place or their room is needed.
  */
 
-/* Now it goes back. True: there was one. */
+static size_t block_len(const struct dm_mem_segment *seg, int at)
+{
+    return (size_t)DM_MEM_PAGE << seg->pages[at].order;
+}
+
+static struct dm_mem_warm warm_remove(struct dm_mem_pool *pool, int i)
+{
+    struct dm_mem_warm warm = pool->warm[i];
+
+    pool->n_warm--;
+    memmove(&pool->warm[i], &pool->warm[i + 1], (size_t)(pool->n_warm - i) * sizeof(warm));
+    pool->warm_len -= block_len(warm.segment, warm.at);
+    return warm;
+}
+
+/* The oldest goes back now. True: there was one. */
 static bool pool_cool(struct dm_adapt *adapt)
 {
-    struct dm_mem_pool *pool = &adapt->mem.pool;
-    struct dm_mem_segment *seg = pool->warm;
+    struct dm_mem_warm warm;
 
-    if (seg == NULL)
+    if (adapt->mem.pool.n_warm == 0)
         return false;
-    pool->warm = NULL;
-    dm_segment_give(adapt, seg, pool->warm_at);
+    warm = warm_remove(&adapt->mem.pool, 0);
+    dm_segment_give(adapt, warm.segment, warm.at);
     return true;
 }
 
@@ -51,29 +68,36 @@ static bool pool_cool(struct dm_adapt *adapt)
 static bool pool_warm(struct dm_adapt *adapt, struct dm_mem_segment *seg, int at)
 {
     struct dm_mem_pool *pool = &adapt->mem.pool;
-    size_t len = (size_t)DM_MEM_PAGE << seg->pages[at].order;
+    size_t len = block_len(seg, at);
 
-    if (len < DM_MEM_RETURN || len > WARM_MAX || adapt->mem.is_pinning)
+    if (len < WARM_MIN || len > WARM_MAX || adapt->mem.is_pinning)
         return false;
-    (void)pool_cool(adapt);
+    while (pool->n_warm == DM_MEM_WARM || pool->warm_len + len > WARM_MAX)
+        (void)pool_cool(adapt);
     seg->pages[at].state = DM_PAGE_WARM;
-    pool->warm = seg;
-    pool->warm_at = at;
+    pool->warm[pool->n_warm++] = (struct dm_mem_warm){seg, at};
+    pool->warm_len += len;
     return true;
 }
 
-/* Take it, if it is as long as is wanted. Who wants zeros gets fresh pages. */
-static bool pool_take_warm(struct dm_adapt *adapt, int order, bool wants_zero)
+/* Take the newest that is as long as is wanted. Who wants zeros gets fresh pages if there are many. */
+static bool pool_take_warm(struct dm_adapt *adapt, int order, struct dm_mem_segment **seg_p,
+                           int *at_p, bool *is_zero_p)
 {
     struct dm_mem_pool *pool = &adapt->mem.pool;
-    struct dm_mem_segment *seg = pool->warm;
+    size_t len = (size_t)DM_MEM_PAGE << order;
+    int i = pool->n_warm - 1;
 
-    if (seg == NULL || seg->pages[pool->warm_at].order != order)
+    while (i >= 0 && pool->warm[i].segment->pages[pool->warm[i].at].order != order)
+        i--;
+    if (i < 0)
         return false;
-    pool->warm = NULL;
-    if (wants_zero)
-        (void)madvise(seg->base + ((size_t)pool->warm_at << DM_MEM_PAGE_SHIFT),
-                      (size_t)DM_MEM_PAGE << order, MADV_REMOVE);
+    *seg_p = pool->warm[i].segment;
+    *at_p = pool->warm[i].at;
+    (void)warm_remove(pool, i);
+    *is_zero_p = *is_zero_p && len >= DM_MEM_RETURN;
+    if (*is_zero_p)
+        (void)madvise((*seg_p)->base + ((size_t)*at_p << DM_MEM_PAGE_SHIFT), len, MADV_REMOVE);
     return true;
 }
 
@@ -96,9 +120,9 @@ static int pool_take_pages(struct dm_adapt *adapt, int order, struct dm_mem_segm
     struct dm_mem_pool *pool = &adapt->mem.pool;
     int err;
 
-    *at_p = pool_find_pages(pool, order, seg_p);
-    if (*at_p < 0 && pool_cool(adapt))
+    do
         *at_p = pool_find_pages(pool, order, seg_p);
+    while (*at_p < 0 && pool_cool(adapt));
     if (*at_p >= 0)
         return DM_OK;
     err = dm_segment_add(adapt, order, seg_p);
@@ -128,9 +152,7 @@ static int pool_take_block(struct dm_adapt *adapt, enum dm_mem_kind kind, size_t
     while ((size_t)DM_MEM_PAGE << order < len)
         order++;
     *is_zero_p = kind == DM_MEM_LIBRARY;
-    at = adapt->mem.pool.warm_at;
-    seg = adapt->mem.pool.warm;
-    if (!pool_take_warm(adapt, order, *is_zero_p)) {
+    if (!pool_take_warm(adapt, order, &seg, &at, is_zero_p)) {
         err = pool_take_pages(adapt, order, &seg, &at);
         if (err != DM_OK)
             return err;

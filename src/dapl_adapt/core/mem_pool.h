@@ -24,15 +24,22 @@ enum dm_mem_kind { DM_MEM_LIBRARY, DM_MEM_PROGRAM, DM_MEM_KINDS };
 
 struct dm_mem_segment;
 
+#define DM_MEM_WARM 8
+
+struct dm_mem_warm {
+    struct dm_mem_segment *segment;
+    int at;
+};
+
 struct dm_mem_pool {
     struct dm_mem_segment **segments; /* by address */
     int n_segments, max_segments;
     struct dm_mem_segment *last;                        /* found last */
     struct dm_list slabs[DM_MEM_KINDS][DM_MEM_CLASSES]; /* with free slots */
     size_t next_len;                                    /* of the next segment */
-    struct dm_mem_segment
-        *warm; /* the long block given back last, pages and all, is here; NULL: there is none */
-    int warm_at;
+    struct dm_mem_warm warm[DM_MEM_WARM]; /* blocks given back last, pages and all; oldest first */
+    int n_warm;
+    size_t warm_len; /* of all of them */
 };
 
 void dm_mem_pool_init(struct dm_mem_pool *pool);
