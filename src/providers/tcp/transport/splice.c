@@ -116,8 +116,9 @@ static bool pipe_fill(struct dm_tcp_pipe *pipe, const struct dm_tcp_conn *conn)
     return true;
 }
 
-/* splice() has no flag against SIGPIPE: one that it has raised is taken back. Where the caller blocks
- * the signal it stays, beside others that may wait. */
+/* splice() has no flag against SIGPIPE: one that it has raised is taken back. It may have sent a part
+ * before, and say nothing of the error. Where the caller blocks the signal it stays, beside others that may
+ * wait. */
 static ssize_t pipe_drain(const struct dm_tcp_pipe *pipe, int sock, unsigned int flags)
 {
     static const struct timespec now = {0, 0};
@@ -132,7 +133,7 @@ static ssize_t pipe_drain(const struct dm_tcp_pipe *pipe, int sock, unsigned int
         n = splice(pipe->from, NULL, sock, NULL, pipe->n_inside, flags);
     while (n < 0 && errno == EINTR);
     err = errno;
-    if (n < 0 && err == EPIPE && sigismember(&old, SIGPIPE) == 0)
+    if (n != (ssize_t)pipe->n_inside && sigismember(&old, SIGPIPE) == 0)
         (void)sigtimedwait(&pipe_set, NULL, &now);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     errno = err;
