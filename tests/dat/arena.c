@@ -156,20 +156,10 @@ static void check_writer(struct dt *t, const char *name, int n_arena, int n_file
 static int run(const char *name, int n_arena, int n_files)
 {
     struct dt t = {.pipe = -1};
-    int sv[2];
     int status;
     pid_t pid;
 
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(sv[0]);
-        t.pipe = sv[1];
-        exit(owner(&t, name));
-    }
-    close(sv[1]);
-    t.pipe = sv[0];
+    pid = dt_fork(&t, owner, name);
     if (is_apart)
         CHECK_EQ(unsetenv(DM_ARENA_ENV), 0);
     check_writer(&t, name, n_arena, n_files);
@@ -180,7 +170,7 @@ static int run(const char *name, int n_arena, int n_files)
     want_none_there(&t, last_qual);
     dt_close(&t);
     CHECK_EQ(count_arena(), 0);
-    close(sv[0]);
+    close(t.pipe);
     close(arena_fd);
     return 0;
 }

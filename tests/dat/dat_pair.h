@@ -76,30 +76,38 @@ static inline void dt_join(struct dt *t, bool is_passive)
     }
 }
 
+/* Another process, in which other runs, with a pipe to it in t; its end is for the caller to await. */
+static inline pid_t dt_fork(struct dt *t, int (*other)(struct dt *t, const char *name),
+                            const char *name)
+{
+    int sv[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) != 0)
+        DT_FAIL("socketpair");
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(sv[0]);
+        t->pipe = sv[1];
+        exit(other(t, name));
+    }
+    close(sv[1]);
+    t->pipe = sv[0];
+    return pid;
+}
+
 /* Run the two sides in two processes; returns what the first returns, or 1 if
  * the second has failed. May be killed: then its status does not count. */
 static inline int dt_pair(const char *name, int (*one)(struct dt *t, const char *name),
                           int (*two)(struct dt *t, const char *name), bool is_killed)
 {
     struct dt t = {.pipe = -1};
-    int sv[2];
+    pid_t pid = dt_fork(&t, two, name);
+    int ret = one(&t, name);
     int status;
-    int ret;
-    pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) != 0)
-        DT_FAIL("socketpair");
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(sv[0]);
-        t.pipe = sv[1];
-        exit(two(&t, name));
-    }
-    close(sv[1]);
-    t.pipe = sv[0];
-    ret = one(&t, name);
-    close(sv[0]);
+    close(t.pipe);
     if (waitpid(pid, &status, 0) != pid)
         DT_FAIL("waitpid");
     if (!is_killed && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))

@@ -7,7 +7,7 @@
 
 enum { LEN = 512 << 10, DEPTH = 4, ROUNDS = 60 };
 
-static _Noreturn void victim(struct dt *t, const char *name)
+static int victim(struct dt *t, const char *name)
 {
     struct dt_mem mem, peer;
 
@@ -17,6 +17,7 @@ static _Noreturn void victim(struct dt *t, const char *name)
     dt_swap_mem(t, &mem, &peer);
     for (;;)
         pause();
+    return 0;
 }
 
 /* Completions that have come; false: one failed. */
@@ -73,22 +74,12 @@ int main(int argc, char **argv)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct dt t = {.pipe = -1};
-        int sv[2];
         pid_t pid;
 
-        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
-        pid = fork();
-        if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            close(sv[0]);
-            t.pipe = sv[1];
-            victim(&t, dt_name(argc, argv));
-        }
-        close(sv[1]);
-        t.pipe = sv[0];
+        pid = dt_fork(&t, victim, dt_name(argc, argv));
         feed(&t, dt_name(argc, argv), pid, i % 16 + 1);
         CHECK_EQ(waitpid(pid, NULL, 0), pid);
-        close(sv[0]);
+        close(t.pipe);
     }
     return 0;
 }

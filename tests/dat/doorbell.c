@@ -85,25 +85,15 @@ static void ask_all(struct dt *t, pid_t pid)
 int main(int argc, char **argv)
 {
     struct dt t = {.pipe = -1};
-    int sv[2];
     int status;
     pid_t pid;
 
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(sv[0]);
-        t.pipe = sv[1];
-        exit(listener(&t, dt_name(argc, argv)));
-    }
-    close(sv[1]);
-    t.pipe = sv[0];
+    pid = dt_fork(&t, listener, dt_name(argc, argv));
     dt_open(&t, dt_name(argc, argv));
     ask_all(&t, pid);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
     dt_close(&t);
-    close(sv[0]);
+    close(t.pipe);
     return 0;
 }

@@ -27,20 +27,10 @@ int main(int argc, char **argv)
     const char *name = dt_name(argc, argv);
     struct dt t[N] = {{.pipe = -1}};
     DAT_CONN_QUAL qual;
-    int sv[2];
     int status;
     pid_t pid;
 
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(sv[0]);
-        t[0].pipe = sv[1];
-        exit(listener(&t[0], name));
-    }
-    close(sv[1]);
-    t[0].pipe = sv[0];
+    pid = dt_fork(&t[0], listener, name);
     dt_hear(&t[0], &qual, sizeof(qual));
     CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
     CHECK(WIFSTOPPED(status));
@@ -52,6 +42,6 @@ int main(int argc, char **argv)
         dt_want_conn(t[i].conn_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
     for (int i = 0; i < N; i++)
         dt_close(&t[i]);
-    close(sv[0]);
+    close(t[0].pipe);
     return 0;
 }

@@ -27,7 +27,8 @@ struct dm_region {
 
 /*
  * Page-aligned zeroed memory, registered with one IA. n_more: so many regions may follow, none of which is
- * ever moved to another IA; those (arena NULL: none) are parts of the arena, if that is open and has so much. DM_EAGAIN: the provider has no registrations or lockable memory left.
+ * ever moved to another IA; those (arena NULL: none) are parts of the arena, if that is open and has so much.
+ * DM_EAGAIN: the provider has no registrations or lockable memory left.
  */
 int dm_region_alloc(struct dm_ia *ia, const struct dm_arena *arena, size_t len, int n_more,
                     struct dm_region *region_p);
