@@ -324,6 +324,7 @@ static void noise(void)
     DAT_PSP_HANDLE psp;
     DAT_EVENT event;
     struct asker a;
+    double last;
 
     begin(&a);
     OK(dat_psp_create_any(a.t.ia, &qual, a.t.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
@@ -335,11 +336,14 @@ static void noise(void)
     }
     dt_open(&other, name);
     fake_ask(&other, other.ep, qual);
-    do {
-        event = dt_wait(a.t.cr_evd);
-        OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
-        dt_sleep_ms(1);
-    } while (dat_evd_dequeue(other.conn_evd, &event) != DAT_SUCCESS);
+    last = dt_now() + 1e-6 * DT_WAIT_US;
+    while (dat_evd_dequeue(other.conn_evd, &event) != DAT_SUCCESS) {
+        CHECK(dt_now() < last);
+        if (dat_evd_dequeue(a.t.cr_evd, &event) == DAT_SUCCESS)
+            OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+        else
+            dt_sleep_ms(1);
+    }
     CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
     CHECK(fake_n_taken(&a.seg) <= 1);
     dt_close(&other);
