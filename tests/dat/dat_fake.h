@@ -209,4 +209,14 @@ static inline int fake_n_taken(const struct fake_seg *seg)
     return n;
 }
 
+/* Wait until it has no more than so many slots that are taken. */
+static inline void fake_want_taken(const struct fake_seg *seg, int most)
+{
+    double last = dt_now() + 2e-6 * DT_WAIT_US;
+
+    while (fake_n_taken(seg) > most && dt_now() < last)
+        dt_sleep_ms(1);
+    CHECK(fake_n_taken(seg) <= most);
+}
+
 #endif
