@@ -457,7 +457,7 @@ static void rings(void)
     close_both();
 }
 
-/* One of few peers has slots alone once it is used. */
+/* One of few peers has slots alone once it sends much. */
 static void hot(void)
 {
     const struct dm_tx *tx;
@@ -465,9 +465,33 @@ static void hot(void)
     open_both();
     connect_both();
     tx = &conn_of(0)->tx;
-    CHECK(tx->place.in_cells);
-    for (uint32_t i = 0; i < 4 * tx->n_slots + 200; i++)
+    for (uint32_t i = 0; i < 2000; i++)
         send_record((int)i % 2, 1);
+    CHECK(tx->place.in_cells);
+    CHECK_EQ(tx->idle.gen, 1); /* no page of the slots was touched */
+    CHECK_EQ(tx->idle.slot, 0);
+    for (uint32_t i = 0; i < 8192; i++)
+        send_record((int)i % 2, 1);
+    CHECK(!tx->place.in_cells);
+    CHECK_EQ(tx->place.last, tx->n_slots);
+    close_both();
+}
+
+/* Or often what is too long for cells. */
+static void hot_by_length(void)
+{
+    const struct dm_tx *tx;
+
+    open_both();
+    connect_both();
+    tx = &conn_of(0)->tx;
+    for (int i = 0; i < 100; i++) {
+        for (int k = 0; k < 6; k++)
+            send_record(0, k == 0 ? DM_CELL_MAX + 1 : 1);
+        CHECK(i > 10 || tx->place.in_cells); /* again after each of the first */
+    }
+    for (uint32_t i = 0; i < tx->n_slots; i++)
+        send_record(0, 1);
     CHECK(!tx->place.in_cells);
     CHECK_EQ(tx->place.last, tx->n_slots);
     close_both();
@@ -624,6 +648,7 @@ int main(void)
     fixed("600 DATUM_RING_SLOT_SIZE=1k", rings);
     fixed("16", hot);
     fixed("64", hot);
+    fixed("64", hot_by_length);
     fixed("16", parts);
     fixed("16", whole);
     fixed("4 DATUM_RING_SLOT_SIZE=256", basics);

@@ -8,7 +8,8 @@
  *
  * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory
  * are fetched ahead by the one who reads while the other writes, and lines that were just read are
- * dearer to write than old ones.
+ * dearer to write than old ones. But the first way through the slots touches new pages with every
+ * record, some microseconds each: who sends little, and short, is spared that.
  *
  * With many peers a round through the slots ends before the last one when the receiver has consumed
  * at least half of it, and it is as long as the bursts of lately. A receiver that falls behind makes
@@ -33,12 +34,13 @@
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
 
-#define ROUND_STEP  8                   /* slots from one look to the next */
+#define ROUND_STEP  4                   /* slots from one look to the next */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
 #define MOST_ROUNDS 16                  /* in which bursts are forgotten */
 #define PART_ALL    512                 /* slots of all peers together */
 #define ROW         4                   /* short records, before cells are used again */
-#define HOT         64                  /* records */
+#define HOT_SLOTS   64                  /* records in slots */
+#define HOT         4096                /* records, which gain what the pages of all slots cost */
 #define LONG_AGO    (UINT32_C(1) << 30) /* records */
 
 static uint32_t place_least(uint32_t a, uint32_t b)
@@ -57,11 +59,19 @@ static uint32_t place_part(const struct dm_conn *conn)
     return place_least(PART_ALL / n > ROUND_STEP ? PART_ALL / n : ROUND_STEP, tx->n_slots);
 }
 
+/* Has it shown that it sends much, or what is too long for cells? */
+static bool place_is_used(const struct dm_tx *tx)
+{
+    uint32_t stay = tx->place.in_cells ? 0 : tx->n_posted - tx->place.entered;
+
+    return tx->n_posted >= HOT - 1 || tx->place.stayed + stay >= HOT_SLOTS;
+}
+
 /* Has this peer slots alone, and all of them? */
 static bool place_is_hot(const struct dm_conn *conn)
 {
     return place_part(conn) == conn->tx.n_slots &&
-           (!conn->tx.place.has_cells || conn->tx.n_posted >= HOT - 1);
+           (!conn->tx.place.has_cells || place_is_used(&conn->tx));
 }
 
 static void place_begin(struct dm_conn *conn)
@@ -92,6 +102,8 @@ static void place_switch(struct dm_tx *tx)
 {
     struct dm_tx_ring other = tx->idle;
 
+    if (!tx->place.in_cells && tx->place.stayed < HOT_SLOTS)
+        tx->place.stayed += place_least(tx->n_posted - tx->place.entered, HOT_SLOTS);
     tx->idle = tx->ring;
     tx->ring = other;
     tx->place.in_cells = !tx->place.in_cells;
