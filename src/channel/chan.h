@@ -167,7 +167,7 @@ struct dm_chan {
     struct dm_chan_long_wait long_wait;
     uint32_t n_idle_tests;
     struct dm_backoff yield_backoff;
-    uint32_t crowd; /* factor of the time that waits yield for, by the ranks of a core */
+    uint64_t yields_ns; /* what a round of yields of all ranks of a core may take */
     struct dm_chan_turns turns;
     struct dm_chan_cores cores;
     struct dm_progress_thread *progress_thread; /* DATUM_PROGRESS=thread, threads2; or NULL */

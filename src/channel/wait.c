@@ -18,8 +18,8 @@
 
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
-#define CROWD         16      /* ranks of a core whose round takes spin_ns of the policies, */
-#define CROWD_MAX     4       /* and so many times that at most */
+#define CROWD         16 /* ranks that rounds of yields are short for, on any number of cores */
+#define YIELDS_MAX_NS 50000000
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
 
 /* dm_wait_round_ns: this, for each rank besides, and 1 ns for so many bytes; at most; halved so often at most. */
@@ -97,19 +97,20 @@ uint64_t dm_chan_polls_until(const struct dm_chan *chan)
 }
 
 /*
- * A round of yields takes longer the more ranks a core has; who sleeps meanwhile costs all its peers a message.
- * Where others compute on the core, each yield gives a slice away: so it is short. It has to be for all: among some
- * with short slices and others with long ones those with short ones yield again and again before another runs.
+ * A round of yields takes up to a slice for each rank of the core; who sleeps meanwhile costs all its peers a message,
+ * which makes the round longer, so that more of them sleep. Where others compute on the core, each yield gives a slice
+ * away: so it is short. It has to be for all: among some with short slices and others with long ones those with short
+ * ones yield again and again before another runs.
  */
 void dm_wait_start(struct dm_chan *chan)
 {
-    int n = 1; /* cores are counted where that may matter only: it takes reading files */
+    uint64_t n = (uint64_t)chan->job.n_local;
 
-    if (chan->job.n_local > CROWD)
-        n = chan->job.n_local /
-            (CROWD * (chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores()));
-    chan->crowd = (uint32_t)(n < 1 ? 1 : n < CROWD_MAX ? n : CROWD_MAX);
     dm_slice_shorten();
+    if (n <= CROWD) /* cores are counted where that matters only: it takes reading files */
+        return;
+    n /= (uint64_t)(chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores());
+    chan->yields_ns = n * DM_SLICE_NS < YIELDS_MAX_NS ? n * DM_SLICE_NS : YIELDS_MAX_NS;
 }
 
 void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind kind,
@@ -120,7 +121,8 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
     if (chan->long_wait.n_pending == NULL && chan->long_wait.note == NULL)
         chan->long_wait.since = 0;
     if (spin_ns == 0)
-        spin_ns = policy->spin_ns * (is_oversubscribed ? chan->crowd : 1);
+        spin_ns = is_oversubscribed && chan->yields_ns > policy->spin_ns ? chan->yields_ns
+                                                                         : policy->spin_ns;
     if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff))
         spin_ns = 0;
     *w = (struct dm_waiter){.policy = policy,

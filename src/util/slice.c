@@ -5,8 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SLICE_NS = 100000 };
-
 /* The layout that the sched_getattr and sched_setattr system calls expect. */
 struct sched_params {
     uint32_t size;
@@ -26,6 +24,6 @@ void dm_slice_shorten(void)
     if (syscall(SYS_sched_getattr, 0, &params, sizeof(params), 0) != 0 ||
         params.policy != SCHED_OTHER)
         return;
-    params.runtime = SLICE_NS;
+    params.runtime = DM_SLICE_NS;
     (void)syscall(SYS_sched_setattr, 0, &params, 0);
 }
