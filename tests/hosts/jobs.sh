@@ -18,7 +18,7 @@ run() { # HOSTS FILE...
     fi
 }
 
-run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c rma_words.c \
+run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c coll_errors.c comm_make.c rma_put_get.c rma_words.c \
     err_fatal_abort.c dyn_random.c io_random.c io_lock.c
 run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c dyn_names.c io_random.c
 run '-n 2 --loss 1' p2p_order.c

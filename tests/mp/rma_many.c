@@ -130,11 +130,13 @@ static void end(struct window *w, enum flavor flavor)
 static void many(void)
 {
     static struct window windows[FLAVORS][EACH];
-    MPI_Comm comms[] = {MPI_COMM_WORLD, backwards, odd_even};
+    MPI_Comm comms[] = {MPI_COMM_WORLD, backwards, odd_even}, here[3];
 
+    for (int i = 0; i < 3; i++)
+        MUST(MPI_Comm_split_type(comms[i], MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here[i]));
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < EACH; i++)
-            make(&windows[f][i], f, comms[i % 3]);
+            make(&windows[f][i], f, f == SHARED ? here[i % 3] : comms[i % 3]);
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < EACH; i++)
             for (int f = 0; f < FLAVORS; f++)
@@ -142,6 +144,8 @@ static void many(void)
     for (int i = EACH; i-- > 0;)
         for (int f = 0; f < FLAVORS; f++)
             end(&windows[f][i], f);
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_free(&here[i]);
 }
 
 /* All get the error if one cannot have its memory, and the next window works. */

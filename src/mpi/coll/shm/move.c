@@ -37,6 +37,16 @@ static void bcast_out(struct dm_run *run, struct dm_coll_shm *shm, const void *b
     }
 }
 
+/* What has come from another node is not what is expected: all here are to see that, too. */
+static void bcast_nothing(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    dm_coll_shm_next(shm);
+    if (!dm_coll_shm_claim(run, shm, 0))
+        return;
+    dm_coll_shm_post(run, shm, 0, 0, true);
+    dm_coll_shm_finish(run, shm);
+}
+
 /* As many rounds as the root has, whatever is expected here. */
 static void bcast_in(struct dm_run *run, struct dm_coll_shm *shm, void *buf, size_t count,
                      struct dm_type *type, int root)
@@ -75,6 +85,8 @@ void dm_coll_shm_bcast(struct dm_run *run, struct dm_coll_shm *shm, void *buf, s
     dm_coll_shm_expect(shm, bytes * (size_t)(shm->n + 1));
     if (shm->me != root)
         bcast_in(run, shm, buf, count, type, root);
+    else if (run->is_broken)
+        bcast_nothing(run, shm);
     else if (shm->is_flat && (bytes < BCAST_LONG || dm_coll_shm_can_split(shm)) &&
              dm_coll_shm_uses_cma(shm, bytes))
         dm_coll_shm_cma_bcast(run, shm, buf, count, type, root);
