@@ -11,8 +11,8 @@
 #include "mp_test.h"
 
 #define THREADS 3
-#define ROUNDS  20
-#define LOOKS   3 /* one after the other that find all threads asleep */
+#define ROUNDS  12
+#define LOOKS   10 /* one after the other that find all threads asleep */
 #define WAIT_S  5
 
 static MPI_Win wins[THREADS];
@@ -76,12 +76,12 @@ static void await_sleep(int pid)
         usleep(1000);
 }
 
-/* Give the locks back one by one: for how many of them somebody slept. */
+/* Give the locks back one by one, the one that was asked for last first: was somebody woken for each? */
 static int give_back(int pid)
 {
     int n_woken = 0;
 
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = THREADS; i-- > 0;) {
         long long before;
 
         await_sleep(pid);
@@ -90,12 +90,12 @@ static int give_back(int pid)
         n_woken += counter("sleepers woken") > before;
         MUST(MPI_Recv(NULL, 0, MPI_INT, 1, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
-    return n_woken;
+    return n_woken == THREADS;
 }
 
 int main(int argc, char **argv)
 {
-    int level, best = 0, pid = (int)getpid();
+    int level, n_whole = 0, pid = (int)getpid();
     void *mem;
 
     MUST(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &level));
@@ -106,20 +106,17 @@ int main(int argc, char **argv)
     MPI_Bcast(&pid, 1, MPI_INT, 1, MPI_COMM_WORLD);
     for (int i = 0; i < THREADS; i++)
         MUST(MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &wins[i]));
-    for (int round = 0; round < ROUNDS && best < THREADS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < THREADS && mp_rank == 0; i++)
             MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, wins[i]));
         MPI_Barrier(MPI_COMM_WORLD);
-        if (mp_rank == 0) {
-            int n = give_back(pid);
-
-            best = n > best ? n : best;
-        } else {
+        if (mp_rank == 0)
+            n_whole += give_back(pid);
+        else
             wait_in_threads();
-        }
-        MPI_Bcast(&best, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    CHECK_EQ(best, THREADS);
+    /* A sleeper looks around now and then, and may be awake by chance. */
+    CHECK(mp_rank != 0 || n_whole >= ROUNDS / 4);
     for (int i = 0; i < THREADS; i++)
         MPI_Win_free(&wins[i]);
     MUST(MPI_T_finalize());
