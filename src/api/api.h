@@ -63,8 +63,11 @@ void dm_api_leave_with(size_t count, const struct dm_type *type);
  * arguments follow, as fn->args says. Returns the code if the handler returns.
  */
 int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...) DM_COLD;
-/* Call a communicator's error handler with a text, outside of a call that could return an error: then it is printed. */
-void dm_api_raise(struct dm_comm *comm, const char *text) DM_COLD;
+/*
+ * Call a communicator's error handler with a text, outside of a call that could return an error: then it is printed.
+ * Without may_call not if it is the program's: false.
+ */
+bool dm_api_raise(struct dm_comm *comm, const char *text, bool may_call) DM_COLD;
 /* DM_ENOTSUP for a function of a part of the standard that there is not yet. */
 int dm_api_unsupported(const struct dm_fn *fn, const char *part) DM_COLD;
 /* Replace enum dm_err in the MPI_ERROR of n statuses by MPI error codes. */

@@ -322,8 +322,11 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     int code;
     va_list ap;
 
-    if (dm_api.is_slow)
+    if (dm_api.is_slow) {
+        if (fn->owner == DM_OWNER_BLAME)
+            err = dm_usage_explained(dm_core_blamed_coll(), err);
         dm_usage_awaited(fn->name);
+    }
     dm_strbuf_init(&sb, call, sizeof(call));
     va_start(ap, owner);
     put_call(&sb, fn, ap);
@@ -367,14 +370,17 @@ void dm_api_statuses(int n, MPI_Status *statuses)
             statuses[i].MPI_ERROR = -statuses[i].MPI_ERROR; /* of a callback, or success */
 }
 
-void dm_api_raise(struct dm_comm *comm, const char *text)
+bool dm_api_raise(struct dm_comm *comm, const char *text, bool may_call)
 {
     const void *handle;
     struct dm_errhandler *eh = set_one(comm->eh, &comm->obj, &handle);
 
+    if (!may_call && eh->kind != DM_EH_RETURN && !dm_errhandler_is_fatal(eh))
+        return false;
     if (eh->kind == DM_EH_RETURN || eh->kind == DM_EH_THROW)
         dm_log_error("%s", text);
     dm_errcode_raise(eh, handle, dm_errcode_new(MPI_ERR_OTHER, text), text);
+    return true;
 }
 
 /* ---- MPI_Comm_call_errhandler and its kin ---- */

@@ -84,8 +84,10 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     dm_rma_deferred_init(win);
     dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
-    if (err == DM_OK)
+    if (err == DM_OK) {
+        dm_comm_set_name(win->comm, "a window"); /* DATUM_CHECK says it */
         err = dm_win_set_info(win, info);
+    }
     if (err != DM_OK)
         goto err_release;
     err = DM_ENOMEM;

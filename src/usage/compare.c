@@ -1,8 +1,9 @@
 /*
  * Collective calls are compared: each process sends rank 0 of the communicator a record of its call, in a tag of its
  * own, and rank 0 compares them with its own. To calls that wait it answers; so they wait before they begin, and all
- * of them fail if one is another. What must not wait goes on; rank 0 compares it when all records are there, at its
- * next such call, completion call or MPI_Finalize, and calls the communicator's error handler itself.
+ * of them fail if one is another. What must not wait goes on; rank 0 compares it when all records are there, in any
+ * call that waits, and calls the communicator's error handler itself: one of the program's at the end of its next such
+ * call, completion call or MPI_Finalize. Others learn of it when an operation of theirs has failed (explain.c).
  *
  * Invariant: the n-th record of a process belongs to its n-th call on the communicator; messages of a pair with the
  * same tag keep their order.
@@ -13,13 +14,6 @@
 
 #include "mpi/pt2pt/pt2pt.h"
 #include "usage/state.h"
-
-/* Below all tags of collectives, and MPI_ANY_TAG. */
-#define TAG_RECORD  (-2)
-#define TAG_VERDICT (-3)
-#define TAG_EDGES   (-4)
-
-#define VERDICT_TEXT 480
 
 /* A call, as it travels. */
 struct usage_record {
@@ -34,11 +28,6 @@ struct usage_record {
     struct dm_usage_length length;
 };
 
-struct usage_verdict {
-    int32_t err;
-    char text[VERDICT_TEXT];
-};
-
 /* Rank 0's: a call whose records are coming. */
 struct usage_compare {
     struct dm_list link; /* in dm_usage_state.compares, unless the call waits */
@@ -48,7 +37,10 @@ struct usage_compare {
     struct dm_usage_edges *edges; /* likewise */
     struct dm_req **reqs;         /* by rank, NULL: there is none */
     bool has_records;             /* all, and the edges are coming */
-    int err;                      /* of asking for these */
+    bool is_held;                 /* a call waits for its requests */
+    bool is_decided;              /* the verdict is there, and sent */
+    int err;                      /* of asking for edges */
+    struct dm_usage_verdict verdict;
 };
 
 /* A message on its way. */
@@ -90,29 +82,42 @@ static bool record_fits(const struct usage_record *a, const struct usage_record 
            a->op == b->op && dm_usage_length_fits(&a->length, &b->length);
 }
 
+static void record_add_length(struct dm_strbuf *sb, const struct usage_record *r, bool has_type)
+{
+    dm_strbuf_addf(sb, "%llu bytes", (unsigned long long)r->length.bytes);
+    if (has_type)
+        dm_strbuf_addf(sb, " of %s",
+                       r->basic != MPI_DATATYPE_NULL ? dm_type_get(r->basic)->name
+                                                     : "several basic types");
+}
+
 /* "rank 1 on n7 calls MPI_Bcast with root 0, 4000 bytes": what differs from another, or all. */
 static void record_add(struct dm_strbuf *sb, const struct usage_compare *c, int rank,
                        const struct usage_record *other)
 {
     const struct usage_record *r = &c->records[rank];
     int proc = dm_group_proc(c->comm->group, rank);
+    bool is_all = strcmp(r->fn, other->fn) != 0;
+    const char *with = " with ";
 
     dm_strbuf_addf(sb, "rank %d on %s calls %s", rank, dm_world.host_of(dm_world.host_arg, proc),
                    r->fn);
     if (r->is_odd)
         dm_strbuf_add(sb, ", where what it gives itself is not what it expects of itself");
-    if (strcmp(r->fn, other->fn) != 0)
+    if (is_all ? r->root != MPI_UNDEFINED : r->root != other->root) {
+        dm_strbuf_addf(sb, "%sroot %d", with, r->root);
+        with = " and ";
+    }
+    if (is_all ? r->op != 0 : r->op != other->op) {
+        dm_strbuf_addf(sb, "%s%s", with,
+                       r->op == 1 ? "an operation of its own" : dm_op_name(r->op));
+        with = " and ";
+    }
+    if (is_all ? r->length.bytes == 0
+               : r->length.bytes == other->length.bytes && r->length.sum == other->length.sum)
         return;
-    if (r->root != other->root)
-        dm_strbuf_addf(sb, " with root %d", r->root);
-    if (r->op != other->op)
-        dm_strbuf_addf(sb, " with %s", r->op == 1 ? "an operation of its own" : dm_op_name(r->op));
-    if (r->length.bytes != other->length.bytes)
-        dm_strbuf_addf(sb, " with %llu bytes", (unsigned long long)r->length.bytes);
-    else if (r->length.sum != other->length.sum)
-        dm_strbuf_addf(sb, " with %llu bytes of %s", (unsigned long long)r->length.bytes,
-                       r->basic != MPI_DATATYPE_NULL ? dm_type_get(r->basic)->name
-                                                     : "several basic types");
+    dm_strbuf_add(sb, with);
+    record_add_length(sb, r, is_all || r->length.bytes == other->length.bytes);
 }
 
 /* ---- sending ---- */
@@ -198,8 +203,8 @@ static int compare_new(const struct dm_usage_call *call, struct dm_comm *comm,
     if (err == DM_OK)
         c->records[0] = record_of(call, &c->edges[0]);
     for (int rank = 1; rank < comm->size && err == DM_OK; rank++)
-        err = dm_p2p_irecv_coll(&c->records[rank], sizeof(c->records[rank]), byte, rank, TAG_RECORD,
-                                comm, &c->reqs[rank]);
+        err = dm_p2p_irecv_coll(&c->records[rank], sizeof(c->records[rank]), byte, rank,
+                                DM_USAGE_TAG_RECORD, comm, &c->reqs[rank]);
     if (err != DM_OK)
         compare_free(c);
     else
@@ -226,19 +231,22 @@ static int compare_ask(struct usage_compare *c)
             return DM_FAIL(DM_ENOMEM, "a comparison of DATUM_CHECK, %zu bytes", len);
         e->n_out = c->records[rank].n_out;
         e->n_in = c->records[rank].n_in;
-        err = dm_p2p_irecv_coll(e->all, len, dm_type_get(MPI_BYTE), rank, TAG_EDGES, c->comm,
-                                &c->reqs[rank]);
+        err = dm_p2p_irecv_coll(e->all, len, dm_type_get(MPI_BYTE), rank, DM_USAGE_TAG_EDGES,
+                                c->comm, &c->reqs[rank]);
     }
     return err;
 }
 
-static const char *compare_name(const struct usage_compare *c)
+static void compare_add_name(struct dm_strbuf *sb, const struct usage_compare *c)
 {
-    return c->comm->name[0] != '\0' ? c->comm->name : "a communicator";
+    if (c->comm->name[0] != '\0')
+        dm_strbuf_addf(sb, "call %u of %s", c->number, c->comm->name);
+    else
+        dm_strbuf_addf(sb, "call %u of a communicator of %d processes", c->number, c->comm->size);
 }
 
 /* Everybody makes the same call: do the lengths of their blocks fit? */
-static void compare_edges(const struct usage_compare *c, struct usage_verdict *verdict)
+static void compare_edges(const struct usage_compare *c, struct dm_usage_verdict *verdict)
 {
     struct dm_strbuf sb;
 
@@ -246,11 +254,13 @@ static void compare_edges(const struct usage_compare *c, struct usage_verdict *v
     if (dm_usage_edges_fit(c->edges, c->comm->size, &sb))
         return;
     verdict->err = DM_EUSAGE;
-    dm_strbuf_addf(&sb, " (%s, call %u of %s)", c->records[0].fn, c->number, compare_name(c));
+    dm_strbuf_addf(&sb, " (%s, ", c->records[0].fn);
+    compare_add_name(&sb, c);
+    dm_strbuf_add(&sb, ")");
 }
 
 /* All records and edges are there. */
-static void compare_decide(const struct usage_compare *c, struct usage_verdict *verdict)
+static void compare_decide(const struct usage_compare *c, struct dm_usage_verdict *verdict)
 {
     struct dm_strbuf sb;
     int first = 0, n = 0;
@@ -267,8 +277,8 @@ static void compare_decide(const struct usage_compare *c, struct usage_verdict *
         return;
     }
     verdict->err = DM_EUSAGE;
-    dm_strbuf_addf(&sb, "call %u of %s is not the same at all processes: ", c->number,
-                   compare_name(c));
+    compare_add_name(&sb, c);
+    dm_strbuf_add(&sb, " is not the same at all processes: ");
     record_add(&sb, c, 0, &c->records[first]);
     dm_strbuf_add(&sb, ", ");
     record_add(&sb, c, first, &c->records[0]);
@@ -276,17 +286,20 @@ static void compare_decide(const struct usage_compare *c, struct usage_verdict *
         dm_strbuf_addf(&sb, "; %d ranks differ from rank 0", n);
 }
 
-/* Tell those who wait. */
-static int compare_answer(const struct usage_compare *c, struct usage_verdict *verdict)
+/* Tell those who wait, and what differs the others, too. */
+static int compare_answer(struct usage_compare *c)
 {
     int err = DM_OK;
 
-    compare_decide(c, verdict);
+    compare_decide(c, &c->verdict);
+    c->is_decided = true;
     for (int rank = 1; rank < c->comm->size; rank++) {
         int failed = DM_OK;
 
-        if (c->records[rank].waits)
-            failed = compare_send(c->comm, verdict, sizeof(*verdict), rank, TAG_VERDICT);
+        if (c->records[rank].waits || c->verdict.err != DM_OK)
+            failed =
+                compare_send(c->comm, &c->verdict, sizeof(c->verdict), rank,
+                             c->records[rank].waits ? DM_USAGE_TAG_VERDICT : DM_USAGE_TAG_LATE);
         if (failed != DM_OK)
             err = failed;
     }
@@ -303,7 +316,7 @@ static int compare_wait_reqs(const struct usage_compare *c)
     return err;
 }
 
-static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
+static int compare_wait(struct usage_compare *c)
 {
     int err = compare_wait_reqs(c);
 
@@ -312,7 +325,9 @@ static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
         struct usage_compare *earlier = dm_container_of(it, struct usage_compare, link);
 
         if (err == DM_OK && earlier->comm == c->comm && !earlier->has_records) {
+            earlier->is_held = true;
             err = compare_wait_reqs(earlier);
+            earlier->is_held = false;
             earlier->err = err == DM_OK ? compare_ask(earlier) : err;
         }
     }
@@ -320,7 +335,7 @@ static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
         err = compare_ask(c);
     if (err == DM_OK)
         err = compare_wait_reqs(c);
-    return err == DM_OK ? compare_answer(c, verdict) : err;
+    return err == DM_OK ? compare_answer(c) : err;
 }
 
 static bool compare_reqs_are_done(const struct usage_compare *c)
@@ -331,15 +346,21 @@ static bool compare_reqs_are_done(const struct usage_compare *c)
     return true;
 }
 
-/* Is everything there that is to be compared? */
-static bool compare_is_complete(struct usage_compare *c)
+/* Is everything there that is to be compared? Then it is. */
+static bool compare_look(struct usage_compare *c)
 {
-    if (!compare_reqs_are_done(c))
-        return false;
-    if (c->has_records)
+    if (c->is_decided)
         return true;
-    c->err = compare_ask(c);
-    return c->err != DM_OK || compare_reqs_are_done(c);
+    if (c->is_held || !compare_reqs_are_done(c))
+        return false;
+    if (!c->has_records)
+        c->err = compare_ask(c);
+    if (c->err == DM_OK && !compare_reqs_are_done(c))
+        return false;
+    if (c->err == DM_OK)
+        c->err = compare_answer(c);
+    c->is_decided = true;
+    return true;
 }
 
 /* Not more at once than have come: an error handler of the program may call in again. */
@@ -348,24 +369,71 @@ static struct usage_compare *compare_next(void)
     dm_list_for_each (it, &dm_usage_state.compares) {
         struct usage_compare *c = dm_container_of(it, struct usage_compare, link);
 
-        if (compare_is_complete(c))
+        if (compare_look(c))
             return c;
     }
     return NULL;
 }
 
+/* Call the error handler once; false: it must wait, since it is the program's. */
+static bool compare_raise(struct usage_compare *c, bool may_call)
+{
+    char text[DM_USAGE_VERDICT_TEXT + 64];
+
+    snprintf(text, sizeof(text), "%s: %s", dm_err_text(DM_EUSAGE), c->verdict.text);
+    if (c->err == DM_OK && c->verdict.err != DM_OK &&
+        !dm_usage_state.raise(c->comm, text, may_call))
+        return false;
+    c->verdict.err = DM_OK;
+    return true;
+}
+
+/* Nothing is freed here: calls that wait may hold it. */
+int dm_usage_pass(struct dm_chan_hook *hook)
+{
+    int n = 0;
+
+    (void)hook;
+    dm_list_for_each (it, &dm_usage_state.compares) {
+        struct usage_compare *c = dm_container_of(it, struct usage_compare, link);
+
+        if (!c->is_decided && compare_look(c)) {
+            n++;
+            (void)compare_raise(c, false);
+        }
+    }
+    return n;
+}
+
 void dm_usage_look(void)
 {
     struct usage_compare *c;
-    struct usage_verdict verdict;
 
     sends_look();
     while ((c = compare_next()) != NULL) {
         dm_list_del(&c->link);
-        if (c->err == DM_OK && compare_answer(c, &verdict) == DM_OK && verdict.err != DM_OK)
-            dm_usage_state.raise(c->comm, verdict.text);
+        (void)compare_raise(c, true);
         compare_free(c);
     }
+}
+
+bool dm_usage_compared(struct dm_comm *comm, struct dm_usage_verdict *verdict)
+{
+    bool is_all = true;
+
+    verdict->err = DM_OK;
+    dm_list_for_each (it, &dm_usage_state.compares) {
+        struct usage_compare *c = dm_container_of(it, struct usage_compare, link);
+
+        if (c->comm != comm)
+            continue;
+        is_all &= compare_look(c);
+        if (verdict->err == DM_OK && c->verdict.err != DM_OK) {
+            *verdict = c->verdict;
+            c->verdict.err = DM_OK;
+        }
+    }
+    return is_all || verdict->err != DM_OK;
 }
 
 void dm_usage_compares_drop(void)
@@ -378,7 +446,7 @@ void dm_usage_compares_drop(void)
 /* ---- a call ---- */
 
 static int compare_at_first(const struct dm_usage_call *call, struct dm_comm *comm,
-                            struct usage_verdict *verdict)
+                            struct dm_usage_verdict *verdict)
 {
     struct usage_compare *c = NULL;
     int err = compare_new(call, comm, &c);
@@ -390,13 +458,14 @@ static int compare_at_first(const struct dm_usage_call *call, struct dm_comm *co
         dm_list_add_tail(&dm_usage_state.compares, &c->link);
         return DM_OK;
     }
-    err = compare_wait(c, verdict);
+    err = compare_wait(c);
+    *verdict = c->verdict;
     compare_free(c);
     return err;
 }
 
 static int compare_at_others(const struct dm_usage_call *call, struct dm_comm *comm,
-                             struct usage_verdict *verdict)
+                             struct dm_usage_verdict *verdict)
 {
     struct dm_usage_edges edges;
     struct usage_record record;
@@ -406,21 +475,21 @@ static int compare_at_others(const struct dm_usage_call *call, struct dm_comm *c
     if (err != DM_OK)
         return err;
     record = record_of(call, &edges);
-    err = compare_send(comm, &record, sizeof(record), 0, TAG_RECORD);
+    err = compare_send(comm, &record, sizeof(record), 0, DM_USAGE_TAG_RECORD);
     if (err == DM_OK && edges.n_out + edges.n_in > 0)
         err = compare_send(comm, edges.all, (edges.n_out + edges.n_in) * sizeof(*edges.all), 0,
-                           TAG_EDGES);
+                           DM_USAGE_TAG_EDGES);
     free(edges.all);
     if (err != DM_OK || call->is_nonblocking)
         return err;
-    return dm_p2p_recv_coll(verdict, sizeof(*verdict), dm_type_get(MPI_BYTE), 0, TAG_VERDICT, comm,
-                            MPI_STATUS_IGNORE);
+    return dm_p2p_recv_coll(verdict, sizeof(*verdict), dm_type_get(MPI_BYTE), 0,
+                            DM_USAGE_TAG_VERDICT, comm, MPI_STATUS_IGNORE);
 }
 
 int dm_usage_compare(const struct dm_usage_call *call)
 {
     struct dm_comm *comm = call->comm;
-    struct usage_verdict verdict = {.err = DM_OK};
+    struct dm_usage_verdict verdict = {.err = DM_OK};
     int err;
 
     if (!dm_usage_has(DM_USAGE_COLLECTIVES) || comm == NULL)

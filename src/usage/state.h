@@ -4,6 +4,7 @@
 #ifndef DM_USAGE_STATE_H
 #define DM_USAGE_STATE_H
 
+#include "channel/channel.h"
 #include "usage/usage.h"
 #include "util/hash.h"
 #include "util/list.h"
@@ -22,12 +23,13 @@ struct dm_usage_place {
 struct dm_usage_state {
     unsigned what;   /* of enum dm_usage_what */
     bool is_stopped; /* after MPI_Finalize */
-    void (*raise)(struct dm_comm *comm, const char *text);
-    struct dm_hash objects;  /* struct usage_object by address, or number */
-    struct dm_hash requests; /* struct dm_usage_request by handle */
-    struct dm_list active;   /* of struct dm_usage_active */
-    struct dm_list awaits;   /* of struct usage_await */
-    struct dm_list rmas;     /* of struct usage_rma */
+    dm_usage_raise_fn *raise;
+    struct dm_chan_hook hook; /* dm_usage_pass */
+    struct dm_hash objects;   /* struct usage_object by address, or number */
+    struct dm_hash requests;  /* struct dm_usage_request by handle */
+    struct dm_list active;    /* of struct dm_usage_active */
+    struct dm_list awaits;    /* of struct usage_await */
+    struct dm_list rmas;      /* of struct usage_rma */
     int n_rmas;
     struct dm_list compares; /* calls that rank 0 has not compared yet */
     struct dm_list sends;    /* records on their way to a rank 0 */
@@ -155,8 +157,25 @@ void dm_usage_rmas_drop(void);
 
 /* ---- compare.c ---- */
 
+/* Below all tags of collectives, and MPI_ANY_TAG. */
+#define DM_USAGE_TAG_RECORD  (-2)
+#define DM_USAGE_TAG_VERDICT (-3) /* to those who wait for it */
+#define DM_USAGE_TAG_EDGES   (-4)
+#define DM_USAGE_TAG_LATE    (-5) /* to the others, if calls differ */
+
+#define DM_USAGE_VERDICT_TEXT 480
+
+struct dm_usage_verdict {
+    int32_t err;
+    char text[DM_USAGE_VERDICT_TEXT];
+};
+
 /* Carry on comparing what was not at hand. */
 void dm_usage_look(void);
+/* The same in a pass of the progress engine, which calls no function of the program. */
+int dm_usage_pass(struct dm_chan_hook *hook);
+/* At rank 0: are all calls of a communicator compared, or does one differ? The verdict is the caller's then. */
+bool dm_usage_compared(struct dm_comm *comm, struct dm_usage_verdict *verdict);
 void dm_usage_compares_drop(void);
 
 #endif

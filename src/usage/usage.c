@@ -58,7 +58,7 @@ static void usage_at_exit(void)
     dm_usage_state.what = 0;
 }
 
-int dm_usage_start(void (*raise)(struct dm_comm *comm, const char *text))
+int dm_usage_start(dm_usage_raise_fn *raise)
 {
     unsigned what;
     int err = usage_parse(dm_cfg()->check, &what);
@@ -75,6 +75,9 @@ int dm_usage_start(void (*raise)(struct dm_comm *comm, const char *text))
     dm_list_init(&dm_usage_state.rmas);
     dm_list_init(&dm_usage_state.compares);
     dm_list_init(&dm_usage_state.sends);
+    dm_usage_state.hook.fn = dm_usage_pass;
+    if (dm_usage_has(DM_USAGE_COLLECTIVES))
+        dm_chan_hook_add(dm_world.chan, &dm_usage_state.hook);
     if (dm_usage_has(DM_USAGE_LEAKS) && atexit(usage_at_exit) != 0)
         return DM_FAIL(DM_ENOMEM, "handler for the exit of the process");
     return DM_OK;
@@ -98,6 +101,7 @@ void dm_usage_stop(void)
 {
     if (!dm_usage_is_on())
         return;
+    dm_chan_hook_del(dm_world.chan, &dm_usage_state.hook);
     dm_usage_compares_drop();
     dm_usage_rmas_drop();
     dm_usage_requests_drop();

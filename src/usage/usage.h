@@ -21,10 +21,13 @@ enum dm_usage_what {
 };
 
 /*
- * Read the setting. raise: call the error handler of a communicator with a text, for what is found when there is no call
- * that could return an error. DM_ECONFIG: a word is unknown.
+ * Call the error handler of a communicator with a text, for what is found when there is no call that could return an
+ * error. Without may_call a function of the program is not called: false.
  */
-int dm_usage_start(void (*raise)(struct dm_comm *comm, const char *text));
+typedef bool dm_usage_raise_fn(struct dm_comm *comm, const char *text, bool may_call);
+
+/* Read the setting. DM_ECONFIG: a word is unknown. */
+int dm_usage_start(dm_usage_raise_fn *raise);
 void dm_usage_stop(void);
 bool dm_usage_is_on(void);
 /* In MPI_Finalize: say what was not given back. */
@@ -132,6 +135,11 @@ struct dm_usage_call {
 int dm_usage_compare(const struct dm_usage_call *call);
 /* The same of a call without data. */
 int dm_usage_compare_name(const char *fn, struct dm_comm *comm, bool is_nonblocking);
+/*
+ * A completion call has failed with err, by a collective of comm (NULL: by something else). If that may be because processes make
+ * other collective calls, wait a while for what rank 0 finds. DM_EUSAGE with that as detail, else err.
+ */
+int dm_usage_explained(struct dm_comm *comm, int err);
 /* A call has given the program a request. */
 void dm_usage_requested_by(const struct dm_usage_call *call, MPI_Request request);
 

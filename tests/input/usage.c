@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define N 1000
 
@@ -66,6 +67,73 @@ static void nonblocking(void)
         MPI_Ibcast(data, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* MPI_Ibcast of one rank and MPI_Ibarrier of the other: they part at different times. */
+static void nonblocking_function(int slow)
+{
+    MPI_Request request;
+
+    if (rank == slow)
+        usleep(200000);
+    if (rank == 1)
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    else
+        MPI_Ibcast(data, 5, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void nonblocking_function0(void)
+{
+    nonblocking_function(0);
+}
+
+static void nonblocking_function1(void)
+{
+    nonblocking_function(1);
+}
+
+/* The root is ready without the others, and waits for something else. */
+static void persistent_count(void)
+{
+    MPI_Request request;
+
+    MPI_Bcast_init(data, rank == 0 ? 5 : 7, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void persistent_other(void)
+{
+    MPI_Request request;
+
+    if (rank == 0)
+        MPI_Ibcast(data, 5, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    else
+        MPI_Bcast_init(data, 5, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    if (rank == 1)
+        MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Each rank gets its error code, which names both calls. */
+static void nonblocking_returned(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Request request;
+    int code, len;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Iscatter(data, rank == 0 ? 4 : 1, MPI_INT, more, rank == 0 ? 4 : 1, MPI_INT, 0,
+                 MPI_COMM_WORLD, &request);
+    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 0)
+        return;
+    MPI_Error_string(code, text, &len);
+    printf("%s\n", text);
 }
 
 static void communicator(void)
@@ -388,6 +456,11 @@ static const struct {
             {"other_counts", other_counts},
             {"other_pair", other_pair},
             {"nonblocking", nonblocking},
+            {"nonblocking_function0", nonblocking_function0},
+            {"nonblocking_function1", nonblocking_function1},
+            {"persistent_count", persistent_count},
+            {"persistent_other", persistent_other},
+            {"nonblocking_returned", nonblocking_returned},
             {"communicator", communicator},
             {"window", window},
             {"file", file},

@@ -21,10 +21,20 @@ differs other_op MPI_Reduce '.* with MPI_SUM, .* with MPI_MAX'
 differs other_counts MPI_Gatherv '(rank 1 has 20 bytes for rank 0, which expects 16 bytes of it|.*of another process)'
 differs other_pair MPI_Alltoallv '(rank 1 has 16 bytes for rank 0, which expects 24 bytes of it|.*of another process)'
 differs communicator '(MPI_Comm_dup|MPI_Comm_split)' ".*: $r0 MPI_Comm_dup, $r1 MPI_Comm_split"
-differs window '(MPI_Win_fence|MPI_Win_free)' ".*: $r0 MPI_Win_fence, $r1 MPI_Win_free"
-differs file '(MPI_File_sync|MPI_File_set_size)' ".*: $r0 MPI_File_sync, $r1 MPI_File_set_size"
+differs window '(MPI_Win_fence|MPI_Win_free)' "call 2 of a window .*: $r0 MPI_Win_fence, $r1 MPI_Win_free"
+differs file '(MPI_File_sync|MPI_File_set_size)' "call 1 of the file .usage_file. .*: $r0 MPI_File_sync, $r1 MPI_File_set_size"
 check_fails nonblocking "call 1 of MPI_COMM_WORLD .*: $r0 MPI_Ibcast with root 0, $r1 MPI_Ibcast with root 1" \
     "${run[@]}" nonblocking
+# Whoever finds first that data do not fit, both calls are named.
+wrongly='the program uses MPI wrongly: call 1 of MPI_COMM_WORLD is not the same at all processes:'
+both() { check_fails "$1" "$wrongly $r0 $2, $r1 $3\$" timeout 20 "${run[@]}" "$1"; }
+for late in 0 1; do
+    both nonblocking_function$late 'MPI_Ibcast with root 0 and 20 bytes of MPI_INT' MPI_Ibarrier
+done
+both persistent_count 'MPI_Bcast_init with 20 bytes' 'MPI_Bcast_init with 28 bytes'
+both persistent_other 'MPI_Ibcast with root 0 and 20 bytes of MPI_INT' 'MPI_Bcast_init with root 0 and 20 bytes of MPI_INT'
+check 'returned by MPI_Wait' says "^$wrongly $r0 MPI_Iscatter with 16 bytes, $r1 MPI_Iscatter with 4 bytes\$" \
+    "${run[@]}" nonblocking_returned
 went_on() { "${run[@]}" returned >out 2>&1 && [ "$(grep -c 'went on' out)" = 2 ] && [ "$(wc -l <out)" = 2 ]; }
 check returned went_on
 

@@ -11,6 +11,7 @@ static struct {
     struct dm_comm *comm;
     struct dm_win *win;
     struct dm_file *file;
+    bool is_coll;
 } blame;
 
 static struct dm_group group_empty = {.rank = MPI_UNDEFINED};
@@ -20,12 +21,24 @@ void dm_core_blame(struct dm_comm *comm, struct dm_win *win)
     blame.comm = comm;
     blame.win = win;
     blame.file = NULL;
+    blame.is_coll = false;
+}
+
+void dm_core_blame_coll(struct dm_comm *comm)
+{
+    dm_core_blame(comm, NULL);
+    blame.is_coll = true;
 }
 
 void dm_core_blame_file(struct dm_file *file)
 {
     dm_core_blame(NULL, NULL);
     blame.file = file;
+}
+
+struct dm_comm *dm_core_blamed_coll(void)
+{
+    return blame.is_coll ? blame.comm : NULL;
 }
 
 void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p, struct dm_file **file_p)

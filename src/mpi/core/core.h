@@ -29,6 +29,9 @@
  */
 void dm_core_blame(struct dm_comm *comm, struct dm_win *win);
 void dm_core_blame_file(struct dm_file *file);
+/* A collective of a communicator, or perhaps another persistent operation of it; dm_core_blamed_coll: NULL if it is none. */
+void dm_core_blame_coll(struct dm_comm *comm);
+struct dm_comm *dm_core_blamed_coll(void);
 void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p, struct dm_file **file_p);
 /*
  * fn runs when a communicator loses its last reference, before its memory goes: for layers that

@@ -32,6 +32,8 @@ void dm_p2p_blame(const struct dm_req *req)
 
     if (req->kind == DM_REQ_IO)
         dm_core_blame_file(req->file);
+    else if (is_alive && (req->kind == DM_REQ_COLL || req->kind == DM_REQ_PERSISTENT))
+        dm_core_blame_coll(req->comm);
     else
         dm_core_blame(is_alive ? req->comm : NULL, req->win);
 }
