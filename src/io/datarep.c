@@ -47,9 +47,21 @@ static const struct dm_datarep *datarep_known(const char *name)
     return NULL;
 }
 
+/* Programs in Fortran write them so, which MPICH takes. */
+static const struct dm_datarep *datarep_in_capitals(const char *name)
+{
+    if (strcmp(name, "NATIVE") == 0)
+        return &dm_datarep_native;
+    if (strcmp(name, "INTERNAL") == 0)
+        return &datarep_internal;
+    return strcmp(name, "EXTERNAL32") == 0 ? &datarep_external32 : NULL;
+}
+
 int dm_datarep_find(const char *name, const struct dm_datarep **rep_p)
 {
     *rep_p = datarep_known(name);
+    if (*rep_p == NULL)
+        *rep_p = datarep_in_capitals(name);
     if (*rep_p != NULL)
         return DM_OK;
     return DM_FAIL(DM_ERR_UNSUPPORTED_DATAREP,

@@ -68,6 +68,9 @@ static void wrong(void)
     FAILS(VIEW(0, MPI_INT, bare, "native"), MPI_ERR_TYPE);
     FAILS(VIEW(-1, MPI_INT, MPI_INT, "native"), MPI_ERR_ARG);
     FAILS(VIEW(0, MPI_INT, MPI_INT, "no such"), MPI_ERR_UNSUPPORTED_DATAREP);
+    FAILS(VIEW(0, MPI_INT, MPI_INT, "Native"), MPI_ERR_UNSUPPORTED_DATAREP);
+    MUST(VIEW(0, MPI_INT, MPI_INT, "EXTERNAL32"));
+    MUST(VIEW(0, MPI_INT, MPI_INT, "NATIVE"));
     if (mp_size > 1) {
         FAILS(VIEW(0, MPI_INT, MPI_INT, mp_rank == 0 ? "native" : "external32"), MPI_ERR_NOT_SAME);
         FAILS(

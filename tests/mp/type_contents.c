@@ -257,6 +257,9 @@ static void predefined(void)
     /* Too little room. */
     MUST(MPI_Type_vector(3, 2, 5, MPI_DOUBLE, &t));
     CHECK(MPI_Type_get_contents(t, 2, 0, 1, ints, aints, types) != MPI_SUCCESS);
+    CHECK(MPI_Type_get_contents(t, 3, 0, 1, NULL, aints, types) != MPI_SUCCESS);
+    CHECK(MPI_Type_get_contents(t, 3, 0, 1, ints, aints, NULL) != MPI_SUCCESS);
+    MUST(MPI_Type_get_contents(t, 3, 0, 1, ints, NULL, types));
     CHECK(MPI_Type_get_contents(t, 3, 0, 0, ints, aints, types) != MPI_SUCCESS);
     done(&t);
 }

@@ -190,8 +190,11 @@ static int env_get_types(const struct dm_type_env *env, MPI_Datatype datatypes[]
     return DM_OK;
 }
 
-static int env_check_space(const char *what, MPI_Count have, MPI_Count need)
+static int env_check_space(const char *what, const void *array, MPI_Count have, MPI_Count need)
 {
+    if (need > 0 && array == NULL)
+        return DM_FAIL(DM_ERR_ARG, "the array of %s is NULL, the datatype has %lld", what,
+                       (long long)need);
     if (have < need)
         return DM_FAIL(DM_ERR_ARG, "room for %lld %s, the datatype has %lld", (long long)have, what,
                        (long long)need);
@@ -234,10 +237,10 @@ int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
     if (env == NULL)
         return env_no_contents(type);
     dm_type_get_envelope_c(type, &n_ints, &n_addrs, &n_large, &n_types, &combiner);
-    if ((err = env_check_space("integers", max_integers, n_ints)) != DM_OK ||
-        (err = env_check_space("addresses", max_addresses, n_addrs)) != DM_OK ||
-        (err = env_check_space("large counts", max_large_counts, n_large)) != DM_OK ||
-        (err = env_check_space("datatypes", max_datatypes, n_types)) != DM_OK)
+    if ((err = env_check_space("integers", integers, max_integers, n_ints)) != DM_OK ||
+        (err = env_check_space("addresses", addresses, max_addresses, n_addrs)) != DM_OK ||
+        (err = env_check_space("large counts", large_counts, max_large_counts, n_large)) != DM_OK ||
+        (err = env_check_space("datatypes", datatypes, max_datatypes, n_types)) != DM_OK)
         return err;
     return env_get_values(env, env_is_large(env), integers, addresses, large_counts, datatypes);
 }
@@ -252,9 +255,9 @@ int dm_type_get_contents(const struct dm_type *type, int max_integers, int max_a
     if (type->env == NULL)
         return env_no_contents(type);
     if ((err = dm_type_get_envelope(type, &n_ints, &n_addrs, &n_types, &combiner)) != DM_OK ||
-        (err = env_check_space("integers", max_integers, n_ints)) != DM_OK ||
-        (err = env_check_space("addresses", max_addresses, n_addrs)) != DM_OK ||
-        (err = env_check_space("datatypes", max_datatypes, n_types)) != DM_OK)
+        (err = env_check_space("integers", integers, max_integers, n_ints)) != DM_OK ||
+        (err = env_check_space("addresses", addresses, max_addresses, n_addrs)) != DM_OK ||
+        (err = env_check_space("datatypes", datatypes, max_datatypes, n_types)) != DM_OK)
         return err;
     return env_get_values(type->env, false, integers, addresses, NULL, datatypes);
 }
