@@ -174,6 +174,8 @@ void dm_net_if_explain(const char *name, const char *want, int family)
     if (getifaddrs(&list) == 0)
         list_all(list, &sb);
     freeifaddrs(list);
+    if (sb.len == 0)
+        dm_strbuf_add(&sb, "no address at all");
     if (want != NULL && if_nametoindex(want) == 0)
         dm_log_error("%s: interface %s does not exist; this host has %s", name, want, buf);
     else if (want != NULL)
