@@ -1,7 +1,6 @@
 /*
  * datum-info: what this build is, what it is set to, and what works here.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -462,10 +461,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use, and quietly. */
-    if (dm_install_set_registry()) {
-        execv("/proc/self/exe", argv);
-        dm_log_error("cannot start again: %s", strerror(errno));
-    }
+    dm_install_set_dat_conf();
     return dm_out_end("datum-info", run(argc, argv));
 }

@@ -48,27 +48,20 @@ static void make_plain(char *file, size_t len)
     free(real);
 }
 
-static bool set_dat_conf(void)
+void dm_install_set_dat_conf(void)
 {
     const char *old = dm_cfg_env("DAT_OVERRIDE");
     char file[2 * PATH_MAX];
 
     /* The user's wins, even a wrong one: the library says what is wrong with it. */
     if (old != NULL && *old != '\0')
-        return false;
+        return;
     if (!find_file(DM_BIN_TO_ETC, "etc", DM_ETCDIR, "dat.conf", file, sizeof(file))) {
         unsetenv("DAT_OVERRIDE");
-        return false;
+        return;
     }
     make_plain(file, sizeof(file));
-    return setenv("DAT_OVERRIDE", file, 1) == 0;
-}
-
-bool dm_install_set_registry(void)
-{
-    bool is_quiet = dm_cfg_env("DAT_DBG_TYPE") == NULL && setenv("DAT_DBG_TYPE", "0", 1) == 0;
-
-    return set_dat_conf() || is_quiet;
+    setenv("DAT_OVERRIDE", file, 1);
 }
 
 /* Where our libraries are. */

@@ -4,7 +4,7 @@
 # library put before it), the JSON, and a server. san=no: sanitizers want to be loaded first.
 . "$TEST_LIB"
 broken=$TEST_SRC/tests/input/check_break.c
-${CC:-cc} -D_GNU_SOURCE -shared -fPIC -O -o break.so "$broken" || fail "check_break.c does not compile"
+${CC:-cc} -D_GNU_SOURCE -shared -fPIC -O -o break.so "$broken" -ldat2 || fail "check_break.c does not compile"
 
 # A line of the table: TITLE RESULT
 row() { grep -Eq "^  $1 +$2" said || { cat said; return 1; }; }

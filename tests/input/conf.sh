@@ -64,11 +64,26 @@ DAT_OVERRIDE=$PWD/odd.conf DATUM_PROVIDER=odd refused 'a provider that fails to 
 printf 'short u2.0 nonthreadsafe default\n' >short.conf
 DAT_OVERRIDE=$PWD/short.conf refused 'an entry with too few fields' short.conf:1: 'it has 4 fields'
 check "libdat2's lines are not beside ours" sh -c '! grep "corrupt\|DAT Registry" err'
+# A process on its own and datum-check: one line, which is ours, and nothing on standard output.
+alone() {
+    DAT_OVERRIDE=$1 timeout 20 "$2" datum-shm >out 2>err
+    [ ! -s out ] && [ "$(wc -l <err)" = 1 ] && grep -q "^datum.*: .*$1" err && return
+    cat out err
+    return 1
+}
+for prog in ./prog datum-check; do
+    check "$prog, a wrong line" alone short.conf $prog
+    check "$prog, no file" alone /nowhere/dat.conf $prog
+done
 printf 'x u2.0 threadsafe default l.so v.1.0 "" ""\n' >>short.conf
 DAT_OVERRIDE=$PWD/short.conf refused 'each line' 'line 2: it is "threadsafe"'
 DATUM_SPIN=100 refused 'a time without a unit' "DATUM_SPIN is '100' (from the environment)" 'say 100us, 100ms or 100s'
 DATUM_RING_SLOTS=2 refused 'a number out of its range' 'DATUM_RING_SLOTS' 'from 4 to 4096'
 
+if unshare -rn true 2>unshare.err; then # a network without any address
+    check 'no network' says 'no interface with an address is up; this host has no address at all' \
+        env DATUM_PROVIDER=datum-tcp sh -c 'unshare -rn mpiexec -n 2 ./prog 2>&1 || true'
+fi
 DATUM_PROVIDER=datum-shm runs 'the provider by name'
 printf 'mine u2.0 nonthreadsafe default %s mine.1.0 "" ""\n' "$lib" >mine.conf
 DAT_OVERRIDE=$PWD/mine.conf DATUM_PROVIDER=mine runs 'the same library under another name'
@@ -76,6 +91,7 @@ DAT_OVERRIDE=$PWD/mine.conf DATUM_PROVIDER=mine runs 'the same library under ano
 DAT_OVERRIDE=$PWD/both.conf runs 'an absent entry beside a good one'
 (cat mine.conf; echo 'a b c') >broken.conf
 DAT_OVERRIDE=$PWD/broken.conf runs 'a broken entry beside a good one'
+check 'and alone it says nothing' sh -c 'DAT_OVERRIDE=broken.conf ./prog >out && [ "$(cat out)" = "sum 1" ]'
 check 'which datum-info tells' says 'broken.conf:2: it has 3 fields, and an entry has exactly 8; it is not used$' \
     env "DAT_OVERRIDE=$PWD/broken.conf" datum-info --providers
 saved=$DAT_OVERRIDE

@@ -1,7 +1,7 @@
 /*
- * dat.conf files. The registry (libdat2) has parsed the file in force when the
- * library was loaded, and is silent about most of what can be wrong with it; it is parsed
- * here again, by the same rules, to know the names and to say what is wrong.
+ * dat.conf files. The registry (libdat2) parses the file in force when it is loaded, and is
+ * silent about most of what can be wrong with it; it is parsed here as well, by the same rules,
+ * to know the names and to say what is wrong.
  */
 #include "dapl_adapt/provider/conf.h"
 

@@ -9,6 +9,8 @@
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
 
+#include "dapl_adapt/provider/dat_calls.h"
+
 /*
  * A descriptor: the triplets of a request. Until the request has completed a provider may read and
  * change them (DAT_IOV_OWNERSHIP): they lie in the object that its cookie names.

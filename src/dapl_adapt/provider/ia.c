@@ -148,14 +148,12 @@ int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HA
                       DAT_EVD_HANDLE *async_p)
 {
     DAT_RETURN rc;
-    int err;
+    int err = dm_dat_load();
 
-    if (entry->is_builtin) {
+    if (err == DM_OK && entry->is_builtin)
         err = dm_conf_register(entry);
-        if (err != DM_OK)
-            return err;
-    }
-    err = ia_check_device(entry);
+    if (err == DM_OK)
+        err = ia_check_device(entry);
     if (err != DM_OK)
         return err;
     ia_hush();

@@ -302,10 +302,6 @@ static int check_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use, and quietly. */
-    if (dm_install_set_registry()) {
-        execv("/proc/self/exe", argv);
-        dm_log_error("cannot start again: %s", strerror(errno));
-    }
+    dm_install_set_dat_conf();
     return dm_out_end("datum-check", check_main(argc, argv));
 }

@@ -152,7 +152,7 @@ int main(int argc, char **argv)
         status = print_help(&options);
     } else {
         dm_install_set_library_path();
-        dm_install_set_registry();
+        dm_install_set_dat_conf();
         export_terminal();
         status = run_job(&options, &files);
     }
