@@ -93,6 +93,14 @@ struct dm_chan_handler {
     void *arg;
 };
 
+/* Calls of MPI_Test and the like that found nothing, when processes outnumber cores (yield.c). */
+struct dm_chan_tests {
+    uint32_t n_idle;
+    uint32_t most;  /* of them before the core is given away */
+    uint64_t since; /* ns: when it was had back */
+    uint64_t hold_ns; /* that it is kept for at most; 0: not known yet */
+};
+
 /* Yielding the core and moving to another one (yield.c); times in ns. */
 struct dm_chan_cores {
     uint32_t n_taken; /* yields in which somebody else ran */
@@ -165,7 +173,7 @@ struct dm_chan {
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
     struct dm_chan_long_wait long_wait;
-    uint32_t n_idle_tests;
+    struct dm_chan_tests tests;
     struct dm_backoff yield_backoff;
     uint64_t yields_ns; /* what a round of yields of all ranks of a core may take */
     struct dm_chan_turns turns;
@@ -219,6 +227,8 @@ bool dm_progress_thread_await(struct dm_progress_thread *progress_thread, uint64
 void dm_progress_thread_news(struct dm_progress_thread *progress_thread);
 /* Give the core to others, or look for another one. (yield.c) */
 void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
+/* So many tests in a row found nothing as may be before the core is given away. (yield.c) */
+void dm_chan_tests_idle(struct dm_chan *chan);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);
 /* A wait has become long, or is looked after again. (account.c) */

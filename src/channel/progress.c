@@ -111,15 +111,15 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
 
 int dm_chan_progress_test(struct dm_chan *chan)
 {
+    struct dm_chan_tests *tests = &chan->tests;
     int n = dm_chan_progress(chan);
 
     if (n > 0) {
-        chan->n_idle_tests = 0;
-    } else if (++chan->n_idle_tests % DM_WAIT_IDLE_TESTS == 0) {
-        if (dm_unlikely(dm_turns_are_shared()))
-            dm_turns_test_idle(chan);
-        else if (dm_adapt_is_oversubscribed(chan->adapt))
-            sched_yield();
+        if (tests->n_idle < DM_WAIT_IDLE_TESTS)
+            tests->most /= 2;
+        tests->n_idle = 0;
+    } else if (++tests->n_idle >= DM_WAIT_IDLE_TESTS && tests->n_idle >= tests->most) {
+        dm_chan_tests_idle(chan);
     }
     return n;
 }

@@ -5,13 +5,17 @@
 #include <time.h>
 
 #include "channel/chan.h"
+#include "channel/turns.h"
+#include "channel/wait.h"
 #include "util/clock.h"
+#include "util/host.h"
 
 #define TAKEN_NS         1500 /* a yield that nobody takes up lasts a fifth of it */
 #define TAKEN_LONG_NS    100000
 #define TAKEN_MOST       8
 #define SLEEP_PAUSE_MIN  UINT64_C(1000000)
 #define SLEEP_PAUSE_MAX  UINT64_C(8000000)
+#define TESTS_ROUND_NS   20000 /* of tests that find nothing, for all ranks of a core one after the other */
 #define HOLD_MIN         UINT64_C(1000000) /* without yields, after one that was taken up long */
 #define HOLD_MAX         UINT64_C(32000000)
 #define SPREAD_PAUSE_MIN UINT64_C(1000000)
@@ -102,6 +106,44 @@ void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
         c->n_taken = 0;
         yield_part(c, start + ns);
     }
+}
+
+static uint64_t yield_tests_hold(const struct dm_chan *chan)
+{
+    int n_cores = chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores();
+    int n = chan->job.n_local / n_cores;
+
+    return TESTS_ROUND_NS / (uint64_t)(n > 1 ? n : 1);
+}
+
+/*
+ * Where yields find nothing new again and again, the program has work of its own between its tests: it keeps the core
+ * for more and more of them, up to the time that makes a change of the process cheap. What comes right after a yield
+ * makes them few again. Where many ranks take turns on a core that time is short: they may all be testing.
+ */
+void dm_chan_tests_idle(struct dm_chan *chan)
+{
+    struct dm_chan_tests *tests = &chan->tests;
+    uint64_t ns;
+
+    tests->n_idle = 0;
+    if (dm_unlikely(dm_turns_are_shared())) {
+        dm_turns_test_idle(chan);
+        return;
+    }
+    if (!dm_adapt_is_oversubscribed(chan->adapt))
+        return;
+    if (tests->hold_ns == 0)
+        tests->hold_ns = yield_tests_hold(chan);
+    ns = dm_clock_ns() - tests->since;
+    if (tests->most < DM_WAIT_IDLE_TESTS)
+        tests->most = DM_WAIT_IDLE_TESTS;
+    if (ns < tests->hold_ns)
+        tests->most += tests->most / 8;
+    else if (ns > 2 * tests->hold_ns)
+        tests->most /= 2;
+    sched_yield();
+    tests->since = dm_clock_ns();
 }
 
 /* Among those that I may use, when each has got one more process n times: the core with the fewest then. */

@@ -392,6 +392,42 @@ static void waiting_sleeps_in_time(void)
     stop();
 }
 
+static int n_yields;
+
+/* In place of the system's. */
+int sched_yield(void)
+{
+    n_yields++;
+    return 0;
+}
+
+static int yields_in(int n_tests)
+{
+    n_yields = 0;
+    for (int i = 0; i < n_tests; i++)
+        CHECK_EQ(dm_chan_progress_test(chans[0]), 0);
+    return n_yields;
+}
+
+/* Tests give the core away soon, seldom where that is in vain, soon again where something comes. */
+static void tests_yield_where_it_pays(void)
+{
+    start();
+    fake.is_oversubscribed = true;
+    CHECK_EQ(yields_in(DM_WAIT_IDLE_TESTS - 1), 0);
+    CHECK_EQ(yields_in(1), 1);
+    yields_in(100000);
+    CHECK(yields_in(100000) < 100000 / DM_WAIT_IDLE_TESTS / 2);
+    for (int i = 0; i < 20; i++) {
+        fake_procs[0]->conns[1].is_blocked = true;
+        CHECK(dm_chan_progress_test(chans[0]) > 0);
+    }
+    CHECK_EQ(yields_in(DM_WAIT_IDLE_TESTS), 1);
+    fake.is_oversubscribed = false;
+    CHECK_EQ(yields_in(100), 0);
+    stop();
+}
+
 /* ---- cores ---- */
 
 static cpu_set_t may_use;
@@ -503,6 +539,7 @@ int main(void)
     half_a_packet_of_a_lost_peer();
     hooks_run_while_registered();
     waiting_sleeps_in_time();
+    tests_yield_where_it_pays();
     spreads_over_cores();
     bulk_to_anybody();
     return test_result();
