@@ -51,21 +51,22 @@ static void copy_mapped(struct dm_shm_ep *ep, struct iov_cursor *cur,
     }
 }
 
-/* One system call for one stretch; a write's last bytes are an element of
- * their own, which the kernel copies after the others. */
+/*
+ * One system call for one stretch. A write's last bytes are a local element of their own, which the kernel copies after
+ * the others; a remote one would have it look for the same page once more.
+ */
 static ssize_t copy_cma_once(pid_t pid, char *local, uint64_t va, uint64_t len, bool is_write)
 {
     uint64_t tail = is_write ? dm_last_tail(va, len) : 0;
-    uint64_t va_tail = va + len - tail;
-    struct iovec here = {.iov_base = local, .iov_len = len};
-    struct iovec there[2] = {{.iov_len = len - tail}, {.iov_len = tail}};
+    struct iovec here[2] = {{.iov_base = local, .iov_len = len - tail},
+                            {.iov_base = local + len - tail, .iov_len = tail}};
+    struct iovec there = {.iov_len = len};
     ssize_t n;
 
-    memcpy(&there[0].iov_base, &va, sizeof(va));
-    memcpy(&there[1].iov_base, &va_tail, sizeof(va_tail));
+    memcpy(&there.iov_base, &va, sizeof(va));
     DM_DMA_BEGIN();
-    n = is_write ? process_vm_writev(pid, &here, 1, there, 2, 0) /* the first may be empty */
-                 : process_vm_readv(pid, &here, 1, there, 1, 0);
+    n = is_write ? process_vm_writev(pid, here, 2, &there, 1, 0) /* the first may be empty */
+                 : process_vm_readv(pid, here, 1, &there, 1, 0);
     DM_DMA_END();
     return n;
 }
