@@ -298,6 +298,7 @@ static void slots_redo(struct dm_win *win, int target, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         slot_each(win, target, slot_at(win, target, peer->assist.n_posted + i), item_redo);
     peer->assist.is_cancelled = false;
+    dm_rma_state.select.is_void = true;
     assist_not_executed(win, target);
 }
 

@@ -118,6 +118,7 @@ static int take_error(struct dm_win *win)
     int err = win->pending.err;
     int lost = err == DM_EPEER ? find_lost(win, -1) : -1;
 
+    dm_rma_select_end(&dm_rma_state.select, win);
     /* what was stored into mapped parts is there before any notice that follows */
     atomic_thread_fence(memory_order_release);
     win->pending.err = DM_OK;
@@ -166,7 +167,10 @@ int dm_rma_flush_start(struct dm_win *win)
     dm_rma_assist_flush_all(win);
     for (int i = 0; win->pending.n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
         err = request_ack(win, i);
-    return err == DM_OK ? dm_rma_wait(win, -1, &win->pending.n_transfers) : err;
+    if (err == DM_OK)
+        err = dm_rma_wait(win, -1, &win->pending.n_transfers);
+    dm_rma_select_end(&dm_rma_state.select, win);
+    return err;
 }
 
 int dm_rma_flush_all(struct dm_win *win)
@@ -223,6 +227,7 @@ int dm_win_flush(int rank, struct dm_win *win)
         dm_rma_assist_flush(win, rank);
         if (dm_unlikely(!is_idle(win)))
             return dm_rma_flush(win, rank);
+        dm_rma_select_end(&dm_rma_state.select, win);
         atomic_thread_fence(memory_order_release);
         return DM_OK;
     }

@@ -6,11 +6,13 @@
 #include "onesided/assist.h"
 #include "onesided/move.h"
 #include "onesided/msg.h"
+#include "onesided/path_select.h"
 #include "onesided/region.h"
 #include "onesided/split_copy.h"
 #include "onesided/state.h"
 #include "onesided/update.h"
 #include "onesided/xfer.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 /*
@@ -224,12 +226,33 @@ static const struct {
     {DM_PATH_PACKETS, 0, SIZE_MAX, run_may_send, run_send},
 };
 
+/* Its target might help, or be left alone. */
+static bool run_has_choice(const struct run *r)
+{
+    return r->len > DM_RMA_SELECT_SHORT && r->is_direct && !r->is_file && r->call->req == NULL &&
+           dm_rma_assist_may(r->call->win, r->call->target);
+}
+
+static enum dm_rma_side run_choose(const struct run *r)
+{
+    struct dm_rma_select *select = &dm_rma_state.select;
+    enum dm_rma_side side = dm_rma_select_begin(select, r->call->win, r->len, r->is_put);
+
+    if (dm_unlikely(dm_rma_select_is_timed(select)))
+        select->since = dm_clock_ns();
+    return side;
+}
+
 int dm_rma_move_start(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
                       bool is_put)
 {
     const struct run r = run_describe(call, local, offset, len, is_put);
     int err = DM_EAGAIN;
 
+    if (!run_has_choice(&r))
+        dm_rma_state.select.is_void = true;
+    else if (run_choose(&r) == DM_RMA_ALONE)
+        return run_rdma(&r);
     for (size_t i = 0; i < sizeof(run_paths) / sizeof(run_paths[0]) && err == DM_EAGAIN; i++) {
         if (r.len < run_paths[i].min_len || r.len > run_paths[i].max_len ||
             !run_paths[i].is_usable(&r))
@@ -237,6 +260,9 @@ int dm_rma_move_start(const struct dm_rma_call *call, void *local, uint64_t offs
         DM_TRACE(RMA, "%s of %zu bytes, rank %d: %s", r.is_put ? "put" : "get", r.len,
                  r.call->target, dm_rma_path_name(run_paths[i].path));
         err = run_paths[i].start(&r);
+        if (err != DM_EAGAIN && run_paths[i].path != DM_PATH_ASSIST &&
+            run_paths[i].path != DM_PATH_SPLIT_COPY)
+            dm_rma_state.select.is_void = true;
     }
     return err;
 }

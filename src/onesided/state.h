@@ -5,6 +5,7 @@
 #define DM_ONESIDED_STATE_H
 
 #include "onesided/onesided.h"
+#include "onesided/path_select.h"
 #include "util/pool.h"
 
 /*
@@ -40,6 +41,7 @@ struct dm_rma_state {
     struct dm_mr *copy_mr;
     bool is_updating;
     int n_lost; /* processes */
+    struct dm_rma_select select;
     struct {
         uint64_t n_path[DM_N_PATHS];
         uint64_t n_locks_word;   /* taken by a word */
