@@ -71,12 +71,24 @@ enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc)
 enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
                                 struct dm_rndv_select **select_p)
 {
-    struct dm_conn *conn;
+    struct dm_conn *conn = proc == chan->rank ? NULL : dm_adapt_conn(chan->adapt, proc);
 
-    if (proc == chan->rank)
-        return DM_RNDV_PIPE;
-    conn = dm_adapt_conn(chan->adapt, proc);
     return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv_begin(conn, len, select_p);
+}
+
+enum dm_rndv dm_chan_rndv_exchange(struct dm_chan *chan, int proc, size_t len, enum dm_rndv agreed,
+                                   struct dm_rndv_select **select_p)
+{
+    struct dm_conn *conn = proc == chan->rank ? NULL : dm_adapt_conn(chan->adapt, proc);
+
+    return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv_exchange(conn, len, agreed, select_p);
+}
+
+enum dm_rndv dm_chan_rndv_in_exchange(struct dm_chan *chan, int proc, size_t len)
+{
+    const struct dm_conn *conn = proc == chan->rank ? NULL : dm_adapt_conn(chan->adapt, proc);
+
+    return conn == NULL ? DM_RNDV_AUTO : dm_adapt_rndv_in_exchange(conn, len);
 }
 
 bool dm_chan_rndv_may_split(struct dm_chan *chan, int proc, size_t len, uint64_t polls_until)

@@ -19,9 +19,12 @@ int dm_chan_rdma_write_value(struct dm_chan *chan, int proc, struct dm_rdma *rdm
 int dm_chan_expect_value(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p);
 /* The protocol that large messages to proc are offered with; not DM_RNDV_AUTO. */
 enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc);
-/* How they come from proc, as dm_adapt_rndv_begin. */
+/* How they come from proc, as dm_adapt_rndv_begin, dm_adapt_rndv_exchange, dm_adapt_rndv_in_exchange. */
 enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
                                 struct dm_rndv_select **select_p);
+enum dm_rndv dm_chan_rndv_exchange(struct dm_chan *chan, int proc, size_t len, enum dm_rndv agreed,
+                                   struct dm_rndv_select **select_p);
+enum dm_rndv dm_chan_rndv_in_exchange(struct dm_chan *chan, int proc, size_t len);
 /* May proc, which polls until then, write a part of what this process reads from it? As dm_adapt_rndv_may_split. */
 bool dm_chan_rndv_may_split(struct dm_chan *chan, int proc, size_t len, uint64_t polls_until);
 

@@ -23,7 +23,7 @@ static int messages(struct dm_rndv_select *select, const double *gbs, int n, siz
     int n_piped = 0;
 
     for (int i = 0; i < n; i++) {
-        enum dm_rndv proto = dm_rndv_select_begin(select, len, now);
+        enum dm_rndv proto = dm_rndv_select_begin(select, len, false, now);
 
         now += took(gbs[proto], len) + (slow > 0 && i % slow == 0 ? 3000000 : 0);
         dm_rndv_select_end(select, proto, len, now);
@@ -42,7 +42,7 @@ static int windows(struct dm_rndv_select *select, const double *gbs, int n, int 
         int n_open = 0;
 
         for (int k = 0; k < depth; k++) {
-            enum dm_rndv proto = dm_rndv_select_begin(select, LEN, now);
+            enum dm_rndv proto = dm_rndv_select_begin(select, LEN, false, now);
 
             if (proto == DM_RNDV_READ) {
                 now += took(gbs[proto], LEN);
@@ -106,7 +106,7 @@ static void failures(void)
 
     dm_rndv_select_init(&select, 6, 12, false, now);
     was = select.classes[1].ns[DM_RNDV_PIPE];
-    proto = dm_rndv_select_begin(&select, LEN, now);
+    proto = dm_rndv_select_begin(&select, LEN, false, now);
     now += 1000000;
     dm_rndv_select_end(&select, proto, 0, now);
     CHECK(proto == DM_RNDV_PIPE);
@@ -120,17 +120,75 @@ static void doubt(void)
     struct dm_rndv_select select;
 
     dm_rndv_select_init(&select, 6, 4, false, now);
-    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_PIPE);
+    CHECK(dm_rndv_select_begin(&select, LEN, false, now) == DM_RNDV_PIPE);
     dm_rndv_select_init(&select, 6, 4, true, now);
-    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_READ);
+    CHECK(dm_rndv_select_begin(&select, LEN, false, now) == DM_RNDV_READ);
     dm_rndv_select_init(&select, 4, 10, true, now);
-    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_READ);
+    CHECK(dm_rndv_select_begin(&select, LEN, false, now) == DM_RNDV_READ);
     dm_rndv_select_init(&select, 4, 14, true, now);
-    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_PIPE);
+    CHECK(dm_rndv_select_begin(&select, LEN, false, now) == DM_RNDV_PIPE);
+}
+
+/* Exchanges are another case: nothing that is learnt from messages one way counts, nor the other way round. */
+static void exchanges(void)
+{
+    struct dm_rndv_select select;
+    enum dm_rndv proto;
+
+    dm_rndv_select_init(&select, 4, 10, true, now);
+    CHECK(dm_rndv_select_begin(&select, LEN, true, now) == DM_RNDV_PIPE); /* none is split */
+    dm_rndv_select_end(&select, DM_RNDV_PIPE, LEN, now + 1);
+    (void)messages(&select, far, 10000, LEN, 0);
+    proto = dm_rndv_select_begin(&select, LEN, true, now);
+    CHECK(proto == DM_RNDV_PIPE || select.classes[DM_RNDV_SELECT_LENGTHS + 1].is_trial);
+    dm_rndv_select_end(&select, proto, 0, now);
+    CHECK(dm_rndv_select_begin(&select, LEN, false, now) == DM_RNDV_READ);
+}
+
+/*
+ * n exchanges of two processes, of which the second does as the first; a mixed one is as slow as the slower
+ * protocol, and the program needs `extra` ns between two where it reads. How many by the pipe.
+ */
+static int pairs(struct dm_rndv_select *both, const double *gbs, uint64_t extra, int n)
+{
+    int n_piped = 0;
+
+    for (int i = 0; i < n; i++) {
+        enum dm_rndv agreed = dm_rndv_select_now(&both[0], LEN);
+        enum dm_rndv proto = dm_rndv_select_begin(&both[0], LEN, true, now);
+        uint64_t ns = took(gbs[proto], LEN);
+
+        dm_rndv_select_follow(&both[1], LEN, agreed);
+        if (took(gbs[agreed], LEN) > ns)
+            ns = took(gbs[agreed], LEN);
+        now += ns;
+        dm_rndv_select_end(&both[0], proto, LEN, now);
+        now += proto == DM_RNDV_READ || agreed == DM_RNDV_READ ? extra : 0;
+        CHECK(dm_rndv_select_now(&both[1], LEN) == agreed);
+        n_piped += proto == DM_RNDV_PIPE;
+    }
+    return n_piped;
+}
+
+static void agreed(void)
+{
+    static const double equal[DM_RNDV_SELECT_PROTOS] = {[DM_RNDV_READ] = 8, [DM_RNDV_PIPE] = 8};
+    struct dm_rndv_select both[2];
+
+    for (int i = 0; i < 2; i++)
+        dm_rndv_select_init(&both[i], 9, 2, false, now);
+    CHECK(pairs(both, equal, 0, 5000) < 500);
+    /* neither is faster by itself, but the program is, after the pipe */
+    (void)pairs(both, equal, 20000, 5000);
+    CHECK(pairs(both, equal, 20000, 5000) > 4900);
+    (void)pairs(both, far, 0, 20000);
+    CHECK(pairs(both, far, 0, 5000) < 100);
 }
 
 int main(void)
 {
+    agreed();
+    exchanges();
     doubt();
     changes();
     streams();

@@ -440,6 +440,20 @@ enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rnd
     return dm_adapt_rndv(conn);
 }
 
+enum dm_rndv dm_adapt_rndv_exchange(struct dm_conn *conn, size_t len, enum dm_rndv agreed,
+                                    struct dm_rndv_select **select_p)
+{
+    (void)agreed;
+    return dm_adapt_rndv_begin(conn, len, select_p);
+}
+
+enum dm_rndv dm_adapt_rndv_in_exchange(const struct dm_conn *conn, size_t len)
+{
+    (void)conn;
+    (void)len;
+    return DM_RNDV_AUTO;
+}
+
 void dm_adapt_rndv_end(struct dm_rndv_select *ways, enum dm_rndv how, size_t len)
 {
     (void)ways;

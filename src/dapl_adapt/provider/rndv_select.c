@@ -32,7 +32,9 @@
  */
 static enum dm_rndv select_first(int class, double pipe_to_read, bool is_read_split)
 {
-    double doubt = is_read_split ? 1 / DOUBT : class > 0 ? DOUBT : 1;
+    bool is_exchange = class >= DM_RNDV_SELECT_LENGTHS; /* none is split */
+    bool is_short = class % DM_RNDV_SELECT_LENGTHS == 0;
+    double doubt = is_read_split && !is_exchange ? 1 / DOUBT : is_short ? 1 : DOUBT;
 
     return pipe_to_read * doubt > 1 ? DM_RNDV_PIPE : DM_RNDV_READ;
 }
@@ -59,16 +61,18 @@ static enum dm_rndv select_other(enum dm_rndv proto)
     return proto == DM_RNDV_READ ? DM_RNDV_PIPE : DM_RNDV_READ;
 }
 
-static int select_class(size_t len)
+static int select_class(size_t len, bool is_exchange)
 {
-    return len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
+    int i = len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
+
+    return is_exchange ? DM_RNDV_SELECT_LENGTHS + i : i;
 }
 
 /* The part of the other's time that the protocol on trial may take at most. */
 static double select_margin(const struct dm_rndv_select *select,
                             const struct dm_rndv_select_class *c)
 {
-    if (c > select->classes)
+    if (c > select->classes) /* in an exchange both processors copy anyway */
         return BETTER;
     return c->proto == DM_RNDV_PIPE ? BETTER_SHORT : 1 / BETTER_SHORT;
 }
@@ -122,9 +126,10 @@ static void select_sample(struct dm_rndv_select *select, struct dm_rndv_select_c
         c->next_trial = now;
 }
 
-enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now)
+enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, bool is_exchange,
+                                  uint64_t now)
 {
-    int class = select_class(len);
+    int class = select_class(len, is_exchange);
     struct dm_rndv_select_class *c = &select->classes[class];
     struct dm_rndv_select_open *open;
     struct dm_rndv_select_open *other;
@@ -139,12 +144,45 @@ enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uin
     open = &select->open[c->proto];
     other = &select->open[select_other(c->proto)];
     if (open->n++ == 0)
-        *open = (struct dm_rndv_select_open){.n = 1, .class = class, .since = now};
+        *open = (struct dm_rndv_select_open){
+            .n = 1, .class = class, .since = now, .last = open->class == class ? open->last : 0};
     if (open->class != class || other->n > 0) {
         open->is_mixed = true;
         other->is_mixed = true;
     }
     return c->proto;
+}
+
+enum dm_rndv dm_rndv_select_now(const struct dm_rndv_select *select, size_t len)
+{
+    return select->classes[select_class(len, true)].proto;
+}
+
+void dm_rndv_select_follow(struct dm_rndv_select *select, size_t len, enum dm_rndv proto)
+{
+    struct dm_rndv_select_class *c = &select->classes[select_class(len, true)];
+
+    if (c->proto == proto)
+        return;
+    c->proto = proto;
+    c->is_trial = false;
+    c->n = 0;
+    c->usual = c->ns[proto];
+}
+
+/* ns that what has come since the last sample took; 0: nobody knows. */
+static uint64_t select_took(struct dm_rndv_select *select, enum dm_rndv proto, uint64_t now)
+{
+    struct dm_rndv_select_open *open = &select->open[proto];
+    uint64_t last = open->last;
+
+    open->last = now;
+    select->open[select_other(proto)].last = 0;
+    if (open->is_mixed)
+        return 0;
+    if (open->class < DM_RNDV_SELECT_LENGTHS)
+        return now - open->since + (proto == DM_RNDV_READ ? READ_NS : 0);
+    return last == 0 ? 0 : now - last;
 }
 
 void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len, uint64_t now)
@@ -158,8 +196,8 @@ void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv proto, size_
         open->is_mixed = true;
     if (open->n > 0 && open->bytes < SAMPLE_LEN)
         return;
-    ns = now - open->since + (proto == DM_RNDV_READ ? READ_NS : 0);
-    if (!open->is_mixed)
+    ns = select_took(select, proto, now);
+    if (ns > 0)
         select_sample(select, &select->classes[open->class], proto,
                       (double)ns * 1024 / (double)open->bytes, now);
     open->since = now;

@@ -31,6 +31,14 @@ struct dm_rndv_select;
  */
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len,
                                  struct dm_rndv_select **select_p);
+/*
+ * The same while this process offers such messages, too, so that both processors have one to copy. agreed: what the
+ * peer, who decides, says that it does (dm_adapt_rndv_in_exchange); auto: this process decides.
+ */
+enum dm_rndv dm_adapt_rndv_exchange(struct dm_conn *conn, size_t len, enum dm_rndv agreed,
+                                    struct dm_rndv_select **select_p);
+/* Which it is at the moment: read or pipe; auto: the choice is not between these. */
+enum dm_rndv dm_adapt_rndv_in_exchange(const struct dm_conn *conn, size_t len);
 void dm_adapt_rndv_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len);
 /*
  * With DATUM_RNDV=auto: are len bytes, which the peer offers to be read, there sooner when it writes

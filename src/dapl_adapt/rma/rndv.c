@@ -196,14 +196,40 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
                                                                                  : DM_RNDV_READ;
 }
 
+/* Is it chosen by what was measured? */
+static bool rndv_is_selected(const struct dm_conn *conn)
+{
+    return dm_cfg()->rndv == DM_RNDV_AUTO && conn->ia != NULL && conn->ia->rndv.select.is_on;
+}
+
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     enum dm_rndv proto = dm_adapt_rndv(conn);
 
-    if (proto != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv.select.is_on)
+    if (proto != DM_RNDV_READ || !rndv_is_selected(conn))
         return proto;
     *select_p = &conn->ia->rndv.select;
-    return dm_rndv_select_begin(*select_p, len, dm_clock_ns());
+    return dm_rndv_select_begin(*select_p, len, false, dm_clock_ns());
+}
+
+enum dm_rndv dm_adapt_rndv_exchange(struct dm_conn *conn, size_t len, enum dm_rndv agreed,
+                                    struct dm_rndv_select **select_p)
+{
+    enum dm_rndv proto = dm_adapt_rndv(conn);
+
+    if (proto != DM_RNDV_READ || !rndv_is_selected(conn))
+        return proto;
+    if (agreed != DM_RNDV_AUTO) {
+        dm_rndv_select_follow(&conn->ia->rndv.select, len, agreed);
+        return agreed;
+    }
+    *select_p = &conn->ia->rndv.select;
+    return dm_rndv_select_begin(*select_p, len, true, dm_clock_ns());
+}
+
+enum dm_rndv dm_adapt_rndv_in_exchange(const struct dm_conn *conn, size_t len)
+{
+    return rndv_is_selected(conn) ? dm_rndv_select_now(&conn->ia->rndv.select, len) : DM_RNDV_AUTO;
 }
 
 void dm_adapt_rndv_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len)

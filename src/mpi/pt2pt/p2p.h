@@ -54,6 +54,7 @@ struct dm_p2p {
     unsigned n_blocking;          /* MPI_Send so far */
     int n_lost;                   /* peers */
     int n_reads;                  /* rendezvous that this process fetches */
+    int n_offers;                 /* rendezvous that others are to fetch from this process */
     struct dm_list splits;        /* of them, those of split that wait for their turn, */
     struct dm_p2p_req *splitting; /* and the one whose turn it is */
     struct dm_p2p_counts counts;

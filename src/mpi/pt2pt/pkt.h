@@ -40,7 +40,8 @@ struct dm_p2p_rts {
     uint64_t len;
     uint64_t addr;
     struct dm_rkey key;
-    uint32_t how;       /* a value of DATUM_RNDV; read, split: addr and key are good for it */
+    uint16_t how;       /* a value of DATUM_RNDV; read, split: addr and key are good for it */
+    uint16_t fetches;   /* how the sender has such messages come in an exchange: read, pipe, or 0 */
     uint32_t first_len; /* bytes of the message that follow in the packet */
     /* Until then the sender polls in the library, and could move a part; ns of the host's clock; 0: it may not. */
     uint64_t helps_until;

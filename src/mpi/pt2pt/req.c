@@ -82,6 +82,7 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->rndv.mr = NULL;
     r->rndv.select = NULL;
     r->rndv.n_parts = 0;
+    r->rndv.is_offer = false;
     r->is_waited = false;
     r->on_over = NULL;
     r->unexp = NULL;
@@ -122,6 +123,8 @@ void dm_p2p_req_over(struct dm_p2p_req *r)
         dm_p2p_rndv_measured(r, r->req.err == DM_OK ? r->rndv.want : 0);
     dm_p2p.n_sends -= r->is_counted;
     r->is_counted = false;
+    dm_p2p.n_offers -= r->rndv.is_offer;
+    r->rndv.is_offer = false;
     /* One of two holders: the last one frees. */
     if (--r->req.obj.refs == 0) {
         r->req.obj.refs = 1;

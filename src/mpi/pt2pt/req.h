@@ -27,6 +27,7 @@ struct dm_p2p_rndv {
     struct dm_mr *mr;
     struct dm_rndv_select *select; /* of a receive that is timed (dm_adapt_rndv_end), or NULL */
     unsigned char n_parts;         /* split, at the receiver: those that are not there yet, of 2 */
+    bool is_offer;                 /* in dm_p2p.n_offers */
 };
 
 /*

@@ -71,6 +71,9 @@ static void rts_prepare(struct dm_p2p_req *r, const struct dm_mkey *key, struct 
     if (r->is_waited)
         rts->helps_until = dm_chan_polls_until(dm_world.chan);
     dm_p2p.flow.n_deferred += r->len <= dm_p2p.eager_limit;
+    dm_p2p.n_offers += !r->rndv.is_offer;
+    r->rndv.is_offer = true;
+    rts->fetches = (uint16_t)dm_chan_rndv_in_exchange(dm_world.chan, r->proc, r->len);
     dm_p2p_rndv_offer(r, rts);
     DM_TRACE(RNDV, "rts to rank %d, tag %d, %zu bytes", r->proc, key->tag, r->len);
     dm_p2p.counts.n_rts++;

@@ -62,7 +62,7 @@ void dm_p2p_rndv_offer(struct dm_p2p_req *r, struct dm_p2p_rts *rts)
     enum dm_rndv proto = dm_chan_rndv(dm_world.chan, r->proc);
     const struct rndv_row *row = &rndv_rows[proto];
 
-    rts->how = row->offer == NULL || row->offer(r, rts) ? proto : DM_RNDV_PIPE;
+    rts->how = (uint16_t)(row->offer == NULL || row->offer(r, rts) ? proto : DM_RNDV_PIPE);
 }
 
 void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
@@ -74,7 +74,8 @@ void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     if (how == DM_RNDV_READ && r->addr != NULL && dm_p2p_split_begin(r, rts))
         return;
     row = &rndv_rows[how];
-    r->rndv.head.rts.how = how;
+    r->rndv.head.rts.how = (uint16_t)how;
+    r->rndv.head.rts.fetches = rts->fetches;
     if ((row->is_usable == NULL || row->is_usable(r)) && row->start(r, rts))
         return;
     (void)rndv_pipe_start(r, rts);
@@ -101,14 +102,31 @@ static bool rndv_is_contig(struct dm_p2p_req *r)
     return r->addr != NULL;
 }
 
+/*
+ * In an exchange both sides have to change the protocol together: one of them decides, the other one does as it does.
+ * A lower rank decides; round a ring of ranks that is the first one.
+ */
+static enum dm_rndv rndv_agreed(const struct dm_p2p_req *r)
+{
+    unsigned fetches = r->rndv.head.rts.fetches;
+
+    return r->proc < dm_world.rank && (fetches == DM_RNDV_READ || fetches == DM_RNDV_PIPE)
+               ? (enum dm_rndv)fetches
+               : DM_RNDV_AUTO;
+}
+
 /* Asks dapl_adapt, which may want the transfer timed, whether the pipe is faster now. */
 static bool rndv_is_read_better(struct dm_p2p_req *r)
 {
+    size_t len = r->rndv.want - r->rndv.got;
     enum dm_rndv proto;
 
     if (r->addr == NULL)
         return false;
-    proto = dm_chan_rndv_begin(dm_world.chan, r->proc, r->rndv.want - r->rndv.got, &r->rndv.select);
+    if (dm_p2p.n_offers > 0)
+        proto = dm_chan_rndv_exchange(dm_world.chan, r->proc, len, rndv_agreed(r), &r->rndv.select);
+    else
+        proto = dm_chan_rndv_begin(dm_world.chan, r->proc, len, &r->rndv.select);
     r->timed = (unsigned char)proto;
     return proto == DM_RNDV_READ;
 }

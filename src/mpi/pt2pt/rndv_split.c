@@ -149,6 +149,9 @@ bool dm_p2p_split_begin(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
     size_t len = r->rndv.want - r->rndv.got;
 
+    /* Both send: each processor has a message to copy, and reading one's own is faster than helping the other. */
+    if (dm_p2p.n_offers > 0)
+        return false;
     if (dm_chan_rndv_may_split(dm_world.chan, r->proc, len, rts->helps_until))
         return dm_p2p_split_start(r, rts);
     return len >= SPLIT_ASKED && dm_chan_rndv_may_split(dm_world.chan, r->proc, len, UINT64_MAX) &&

@@ -153,6 +153,7 @@ int dm_pt2pt_start(void)
         dm_p2p.eager_limit = EAGER_MOST;
     dm_p2p.n_lost = 0;
     dm_p2p.n_reads = 0;
+    dm_p2p.n_offers = 0;
     dm_p2p.n_sends = 0;
     dm_p2p.bsend_buf = NULL;
     dm_p2p.bsend_size = 0;
