@@ -189,7 +189,7 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
     is_tuned = conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0;
     if (!is_tuned && conn->adapt->rings.is_auto_size &&
         conn->ring.slot_size > conn->adapt->rings.size_auto)
-        return 2 * conn->ring.slot_size;
+        return conn->ring.slot_size * (dm_ia_is_software(conn->ia) ? 1 : 2);
     return conn->ia != NULL ? tx_eager_of(conn->ia) : EAGER_LOCAL;
 }
 

@@ -54,6 +54,17 @@ struct dm_tcp_answer {
     uint32_t left;
 };
 
+/* What waits in ctrl for others to go with it (transport/hold.c). */
+struct dm_tcp_hold {
+    uint64_t since;     /* 0: nothing does; else it is in link_held */
+    uint32_t round;     /* the last in which a request was posted, */
+    uint32_t n_burst;   /* and how many were since */
+    bool is_after_read; /* the last one was short, and the first after a read; */
+    bool is_guess;      /* it is held as one may follow */
+    uint8_t n_wrong;    /* times that none did for long */
+    uint32_t n_right;   /* in a row it was followed before the next round */
+};
+
 struct dm_tcp_out {
     bool is_blocked; /* the socket was full */
     bool is_armed;   /* and epoll tells when it is not */
@@ -76,11 +87,9 @@ struct dm_tcp_out {
     uint32_t n_answers;
     struct dm_list pinned; /* those whose memory the peer may still read */
     uint64_t question;     /* the last */
-    uint64_t held_at;      /* since when ctrl is held: link_held; 0: it is not */
-    uint32_t round;        /* the last in which a request was posted, */
-    uint32_t n_burst;      /* and how many were since */
-    char *ctrl;            /* whole frames, to be sent before another begins; malloc */
-    uint32_t ctrl_at;      /* sent so far */
+    struct dm_tcp_hold hold;
+    char *ctrl;       /* whole frames, to be sent before another begins; malloc */
+    uint32_t ctrl_at; /* sent so far */
     uint32_t ctrl_len;
     uint32_t ctrl_size;
 };

@@ -97,10 +97,13 @@ void dm_tcp_dto_answered(struct dm_tcp_ep *ep, struct dm_tcp_op *op,
 {
     op->is_answered = true;
     op->base.status = status;
-    if (dm_dto_is_atomic(&op->base.dto))
+    if (dm_dto_is_atomic(&op->base.dto)) {
         ep->n_atomics--;
-    else
+    } else {
         ep->n_reads--;
+        dm_tcp_ia_of(ep)->is_read_over = true;
+        dm_tcp_ia_of(ep)->read_round = dm_tcp_ia_of(ep)->round;
+    }
     tcp_dto_reap(ep);
     if (ep->base.conn != NULL)
         dm_tcp_out_push(dm_tcp_ep_conn(ep));

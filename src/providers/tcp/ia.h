@@ -26,7 +26,9 @@ struct dm_tcp_ia {
     uint64_t buffer;         /* of a socket; 0: what the kernel gives */
     struct dm_list blocked;  /* connections whose socket was full: link_blocked */
     struct dm_list held;     /* those that hold requests back until the next round: link_held */
-    uint32_t round;          /* number of the next round */
+    uint32_t round;          /* number of the next round, */
+    uint32_t read_round;     /* and of the one in which the last read was over: */
+    bool is_read_over;       /* nothing short has been posted since */
     struct dm_list late;     /* those that may have an acknowledgement to send: link_late */
     struct dm_tcp_conn *hot; /* up; data came from it last; NULL: not known */
     uint32_t n_calm;         /* reads of it since data came from another */

@@ -18,10 +18,19 @@
 /* Reads of one socket that show that data come from no other; rounds without asking, then. */
 enum { N_EVENTS = 64, CALM = 8, ASK_EVERY = 16 };
 
+/* Was that all that had been read from the peer? What comes next need not come from there. */
+static bool round_is_read_over(const struct dm_tcp_conn *conn)
+{
+    return conn->in.head.type == DM_TCP_READ_DATA && conn->in.left == 0 && conn->base.ep != NULL &&
+           dm_tcp_conn_ep(conn)->n_reads == 0;
+}
+
 /* Data have come from it. */
 static void round_heat(struct dm_tcp_ia *ia, struct dm_tcp_conn *conn)
 {
-    if (ia->hot == conn) {
+    if (round_is_read_over(conn)) {
+        ia->hot = NULL;
+    } else if (ia->hot == conn) {
         ia->n_calm++;
     } else if (conn->base.state == DM_CONN_UP) {
         ia->hot = conn;

@@ -6,9 +6,7 @@
  * in turns, at last the last frame. Within a frame (is_piece, and some of it is sent) nothing does.
  *
  * Bursts: a call of the socket costs more than to copy a short frame. Short frames that others follow
- * are gathered in out.ctrl, and go together. Who posts request after request without a poll in
- * between has the first ones sent at once; those behind are held until the next round, which every
- * poll and wait makes, and the thread some milliseconds later at the latest.
+ * are gathered in out.ctrl, and go together; hold.c says which wait for others.
  */
 #include "providers/tcp/stream.h"
 
@@ -18,6 +16,7 @@
 
 #include "providers/tcp/pinned.h"
 #include "providers/tcp/rdma.h"
+#include "providers/tcp/transport/hold.h"
 #include "providers/tcp/transport/splice.h"
 #include "util/port.h"
 
@@ -26,9 +25,6 @@ enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
 enum { GATHER_DATA_MAX = 20480, GATHER_MAX = 65536 };
 /* The longest that is copied once more for a simple call. */
 enum { JOIN_MAX = 2304 };
-/* Requests sent at once between two rounds; later ones are held so long if nobody polls, but others
- * are posted. */
-enum { BURST_MIN = 4, HOLD_NS = 20000 };
 /* In the first the queue that brought the message is looked at once more. */
 enum { LATE_ROUNDS = 2 };
 
@@ -316,14 +312,6 @@ static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t le
         dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* What was held has gone, or waits for the socket. */
-static void out_release(struct dm_tcp_conn *conn)
-{
-    if (conn->out.held_at != 0)
-        dm_list_del(&conn->link_held);
-    conn->out.held_at = 0;
-}
-
 /* ---- bursts ---- */
 
 static bool out_can_go(const struct dm_tcp_conn *conn)
@@ -376,24 +364,7 @@ void dm_tcp_out_push(struct dm_tcp_conn *conn)
             break;
     }
     out->is_pushing = false;
-    out_release(conn);
-}
-
-/* May a request wait for the next round? Only while the thread looks each millisecond: after it has
- * seen that consumers poll no more it makes a round, before it sleeps for longer. */
-static bool out_may_hold(struct dm_tcp_conn *conn)
-{
-    const struct dm_net *net = conn->base.net;
-    struct dm_tcp_out *out = &conn->out;
-
-    if (out->round != dm_tcp_conn_ia(conn)->round) {
-        out->round = dm_tcp_conn_ia(conn)->round;
-        out->n_burst = 0;
-    }
-    return ++out->n_burst > BURST_MIN && net->mode == DM_NET_AUTO &&
-           atomic_load_explicit(&net->progress.is_polled, memory_order_relaxed) &&
-           !net->is_in_round && atomic_load(&net->pia.led) == NULL &&
-           (out->held_at == 0 || dm_futex_now() - out->held_at < HOLD_NS);
+    dm_tcp_hold_end(conn);
 }
 
 void dm_tcp_out_post(struct dm_tcp_conn *conn)
@@ -402,12 +373,10 @@ void dm_tcp_out_post(struct dm_tcp_conn *conn)
 
     if (!out_can_go(conn))
         return;
-    if (!out_may_hold(conn) || out->is_piece || !out_pick(conn) || !out_gather(conn)) {
+    if (!dm_tcp_hold_may(conn) || out->is_piece || !out_pick(conn) || !out_gather(conn))
         dm_tcp_out_push(conn);
-    } else if (out->held_at == 0) {
-        out->held_at = dm_futex_now();
-        dm_list_add_tail(&dm_tcp_conn_ia(conn)->held, &conn->link_held);
-    }
+    else
+        dm_tcp_hold(conn);
 }
 
 void dm_tcp_out_answer(struct dm_tcp_conn *conn)
@@ -482,7 +451,7 @@ void dm_tcp_out_drop(struct dm_tcp_conn *conn)
         dm_list_del(&conn->link_blocked);
     if (out->n_late > 0)
         dm_list_del(&conn->link_late);
-    out_release(conn);
+    dm_tcp_hold_end(conn);
     dm_tcp_pinned_drop(conn);
     if (out->pipe != NULL)
         dm_tcp_pipe_put(dm_tcp_conn_ia(conn), out->pipe);

@@ -15,10 +15,9 @@
 enum { SPLICE_MIN = 32768 };
 /* Of an instance; others copy meanwhile. */
 enum { PIPES_MAX = 8 };
-/* Long enough to keep the socket busy; all pipes of a user together have a limit of 64 MiB. */
-enum { PIPE_SIZE = 512 << 10, PIPE_SIZE_MIN = 64 << 10 };
-/* Of a frame at first: the peer begins to copy while the rest is looked up. */
-enum { FIRST_MAX = 128 << 10 };
+/* The peer copies this much while the next is looked up; all pipes of a user together have a limit of
+ * 64 MiB. */
+enum { PIPE_SIZE = 256 << 10, PIPE_SIZE_MIN = 64 << 10 };
 
 /* Messages are copied: their receivers may trust them even if they have been flushed here. */
 bool dm_tcp_splice_fits(const struct dm_tcp_head *head)
@@ -102,9 +101,8 @@ uint32_t dm_tcp_out_data(const struct dm_tcp_conn *conn, uint32_t n, struct iove
 static bool pipe_fill(struct dm_tcp_pipe *pipe, const struct dm_tcp_conn *conn)
 {
     const struct dm_tcp_out *out = &conn->out;
-    uint32_t most = out->left == out->head.len ? FIRST_MAX : pipe->size;
     struct iovec vec[DM_IOV_MAX];
-    uint32_t n_vec = dm_tcp_out_data(conn, out->left < most ? out->left : most, vec);
+    uint32_t n_vec = dm_tcp_out_data(conn, out->left < pipe->size ? out->left : pipe->size, vec);
     ssize_t n;
 
     do
