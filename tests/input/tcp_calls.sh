@@ -27,5 +27,16 @@ for bytes in 8 1024 16384; do
     check "$bytes bytes: $sent calls to send $messages messages" [ $((100 * sent)) -le $((104 * messages)) ]
     check "$bytes bytes: $got calls to receive them" [ $((10 * got)) -le $((11 * messages)) ]
 done
+# A message that is read: the peer asks for it, says that it has it, and has the next one for us at once.
+reads() {
+    timeout 60 strace --seccomp-bpf -f -c -o trace -e trace=sendto,sendmsg mpiexec -n 2 \
+        "$DATUM_BUILD/bench/pingpong" -l -r 1 -s 262144:262144 -n "$1" >said 2>&1 || { cat said >&2; return 1; }
+    awk '/send(to|msg)$/ { sent += $4 } END { print sent + 0 }' trace
+}
+
+export DATUM_RNDV=read
+low=$(reads $few) && high=$(reads $many) || fail_one "262144 bytes do not run"
+sent=$((high - low))
+check "262144 bytes: $sent calls to send for $messages messages" [ $((10 * sent)) -le $((34 * messages)) ]
 rm -f trace said
 totals

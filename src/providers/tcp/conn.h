@@ -74,12 +74,14 @@ struct dm_tcp_out {
     bool has_talked; /* and one had when they came */
     bool is_answer;  /* the frame is one (or was): answers and requests take turns */
     bool is_pushing;
-    bool is_last_due;         /* there is a last frame, when answers are sent */
-    bool is_piece;            /* a frame is under way: */
-    bool is_pinned;           /* the kernel gets its pages, not copies of them, */
-    struct dm_tcp_pipe *pipe; /* through this; NULL: not yet */
-    uint32_t n_head;          /* bytes of its header that are sent */
-    uint32_t left;            /* of its data that are not */
+    bool is_last_due;              /* there is a last frame, when answers are sent */
+    bool is_piece;                 /* a frame is under way: */
+    bool is_pinned;                /* the kernel gets its pages, not copies of them, */
+    struct dm_tcp_pipe *pipe;      /* through this; NULL: not yet */
+    struct dm_tcp_heads *heads;    /* those of such frames (transport/heads.h); NULL: none yet */
+    struct dm_tcp_head *kept_head; /* this one's; NULL: it goes before the pages */
+    uint32_t n_head;               /* bytes of its header that are sent */
+    uint32_t left;                 /* of its data that are not */
     struct dm_tcp_head head;
     struct dm_tcp_head last; /* frame */
     struct dm_tcp_op *op;    /* whose data these are; NULL: */

@@ -12,6 +12,7 @@ SRCS_provider_tcp += \
     src/providers/tcp/rdma.c \
     src/providers/tcp/recv.c \
     src/providers/tcp/transport/congestion.c \
+    src/providers/tcp/transport/heads.c \
     src/providers/tcp/transport/hold.c \
     src/providers/tcp/transport/in.c \
     src/providers/tcp/transport/listener.c \

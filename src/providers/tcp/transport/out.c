@@ -16,6 +16,7 @@
 
 #include "providers/tcp/pinned.h"
 #include "providers/tcp/rdma.h"
+#include "providers/tcp/transport/heads.h"
 #include "providers/tcp/transport/hold.h"
 #include "providers/tcp/transport/splice.h"
 #include "util/port.h"
@@ -50,6 +51,7 @@ static void out_begin(struct dm_tcp_conn *conn)
     out_stamp(conn, &out->head);
     out->is_piece = true;
     out->is_pinned = dm_tcp_splice_fits(&out->head);
+    out->kept_head = NULL;
     out->n_head = 0;
     out->left = out->head.len;
 }
@@ -182,6 +184,17 @@ static uint32_t out_vec(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len
     return left > 0 ? n + dm_tcp_out_data(conn, left, vec + n) : n;
 }
 
+/* So many bytes of the frame's header and data have gone. */
+static void out_frame_moved(struct dm_tcp_conn *conn, uint32_t n)
+{
+    struct dm_tcp_out *out = &conn->out;
+    uint32_t part = (uint32_t)sizeof(out->head) - out->n_head;
+
+    part = n < part ? n : part;
+    out->n_head += part;
+    out_data_moved(conn, n - part);
+}
+
 /* So many bytes have gone. */
 static void out_moved(struct dm_tcp_conn *conn, size_t n)
 {
@@ -196,12 +209,8 @@ static void out_moved(struct dm_tcp_conn *conn, size_t n)
         if (out->ctrl_at == out->ctrl_len)
             out->ctrl_at = out->ctrl_len = 0;
     }
-    if (!out->is_piece)
-        return;
-    part = sizeof(out->head) - out->n_head;
-    part = n < part ? n : part;
-    out->n_head += (uint32_t)part;
-    out_data_moved(conn, (uint32_t)(n - part));
+    if (out->is_piece)
+        out_frame_moved(conn, (uint32_t)n);
 }
 
 /* Send data without a copy, once. False: the socket takes no more. */
@@ -223,7 +232,7 @@ static bool out_splice(struct dm_tcp_conn *conn)
             dm_container_of(out->answers.next, struct dm_tcp_answer, link)->is_pinned = true;
         else
             out->op->is_pinned = true;
-        out_data_moved(conn, n);
+        out_frame_moved(conn, n);
     }
     if (is_full)
         out_block(conn);
@@ -246,6 +255,18 @@ static ssize_t out_call(int sock, struct iovec *vec, uint32_t n_vec, size_t len,
     return send(sock, joined, len, flags);
 }
 
+/* Do pages go next? With the header in front if no call is needed for others before it. */
+static bool out_is_spliced(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    if (!out->is_piece || !out->is_pinned)
+        return false;
+    if (out->n_head == 0 && out->kept_head == NULL && !out_is_ctrl_next(out))
+        out->kept_head = dm_tcp_heads_keep(conn);
+    return out->kept_head != NULL || out->n_head == sizeof(out->head);
+}
+
 /* Send once. False: the socket takes no more. */
 static bool out_send(struct dm_tcp_conn *conn)
 {
@@ -255,7 +276,7 @@ static bool out_send(struct dm_tcp_conn *conn)
     size_t len;
     ssize_t n;
 
-    if (conn->out.is_piece && conn->out.is_pinned && conn->out.n_head == sizeof(conn->out.head))
+    if (out_is_spliced(conn))
         return out_splice(conn);
     if (conn->out.is_piece && conn->out.is_pinned)
         flags |= MSG_MORE;
@@ -453,6 +474,7 @@ void dm_tcp_out_drop(struct dm_tcp_conn *conn)
         dm_list_del(&conn->link_late);
     dm_tcp_hold_end(conn);
     dm_tcp_pinned_drop(conn);
+    dm_tcp_heads_free(out);
     if (out->pipe != NULL)
         dm_tcp_pipe_put(dm_tcp_conn_ia(conn), out->pipe);
     free(out->ctrl);

@@ -15,9 +15,9 @@
 enum { SPLICE_MIN = 32768 };
 /* Of an instance; others copy meanwhile. */
 enum { PIPES_MAX = 8 };
-/* The peer copies this much while the next is looked up; all pipes of a user together have a limit of
- * 64 MiB. */
-enum { PIPE_SIZE = 256 << 10, PIPE_SIZE_MIN = 64 << 10 };
+/* The peer copies FILL_MAX bytes while the next are looked up. They need not begin with a page, and a header may
+ * be before them; all pipes of a user together have a limit of 64 MiB. */
+enum { PIPE_SIZE = 512 << 10, PIPE_SIZE_MIN = 64 << 10, FILL_MAX = 256 << 10 };
 
 /* Messages are copied: their receivers may trust them even if they have been flushed here. */
 bool dm_tcp_splice_fits(const struct dm_tcp_head *head)
@@ -97,14 +97,20 @@ uint32_t dm_tcp_out_data(const struct dm_tcp_conn *conn, uint32_t n, struct iove
     return 1;
 }
 
-/* Put pages of the frame in, as many as there is space for. False: not these. */
+/* Put pages of the frame in, as many as there is space for, behind its header if that has not gone. False: not
+ * these. */
 static bool pipe_fill(struct dm_tcp_pipe *pipe, const struct dm_tcp_conn *conn)
 {
     const struct dm_tcp_out *out = &conn->out;
-    struct iovec vec[DM_IOV_MAX];
-    uint32_t n_vec = dm_tcp_out_data(conn, out->left < pipe->size ? out->left : pipe->size, vec);
+    struct iovec vec[DM_IOV_MAX + 1];
+    uint32_t n_vec = 0;
     ssize_t n;
 
+    if (out->n_head == 0) {
+        vec[n_vec].iov_base = out->kept_head;
+        vec[n_vec++].iov_len = sizeof(out->head);
+    }
+    n_vec += dm_tcp_out_data(conn, out->left < FILL_MAX ? out->left : FILL_MAX, vec + n_vec);
     do
         n = vmsplice(pipe->to, vec, n_vec, SPLICE_F_NONBLOCK);
     while (n < 0 && errno == EINTR);
@@ -145,6 +151,12 @@ static void splice_end(struct dm_tcp_conn *conn)
     conn->out.pipe = NULL;
 }
 
+/* Of header and data. */
+static uint32_t splice_left(const struct dm_tcp_out *out)
+{
+    return out->left + (uint32_t)sizeof(out->head) - out->n_head;
+}
+
 enum dm_tcp_spliced dm_tcp_splice(struct dm_tcp_conn *conn, uint32_t *sent_p)
 {
     struct dm_tcp_out *out = &conn->out;
@@ -159,7 +171,7 @@ enum dm_tcp_spliced dm_tcp_splice(struct dm_tcp_conn *conn, uint32_t *sent_p)
         splice_end(conn);
         return DM_SPLICE_COPY;
     }
-    if (out->left > out->pipe->n_inside)
+    if (splice_left(out) > out->pipe->n_inside)
         flags |= SPLICE_F_MORE;
     n = pipe_drain(out->pipe, conn->base.sock, flags);
     if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM))
@@ -168,7 +180,7 @@ enum dm_tcp_spliced dm_tcp_splice(struct dm_tcp_conn *conn, uint32_t *sent_p)
         return DM_SPLICE_BROKEN;
     out->pipe->n_inside -= (uint32_t)n;
     *sent_p = (uint32_t)n;
-    if (out->left == *sent_p)
+    if (splice_left(out) == *sent_p)
         splice_end(conn);
     return DM_SPLICED;
 }

@@ -30,8 +30,8 @@ enum dm_tcp_spliced {
 
 /* May the data of such a frame go without a copy? */
 bool dm_tcp_splice_fits(const struct dm_tcp_head *head);
-/* Data of the frame under way: put pages in the connection's pipe if it is empty, and give the socket
- * what is inside; *sent_p bytes have gone. */
+/* The frame under way: put pages in the connection's pipe if it is empty, behind out.kept_head if nothing of that
+ * has gone, and give the socket what is inside; *sent_p bytes have gone. */
 enum dm_tcp_spliced dm_tcp_splice(struct dm_tcp_conn *conn, uint32_t *sent_p);
 /* A connection has no use for it any more; what is inside is dropped. */
 void dm_tcp_pipe_put(struct dm_tcp_ia *ia, struct dm_tcp_pipe *pipe);
