@@ -2,6 +2,7 @@
  * Start and stop of the layer.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -305,9 +306,9 @@ static bool close_is_flushed(const struct dm_conn *conn)
     const struct dm_tx *tx = &conn->tx;
 
     if (dm_conn_is_lost(conn) ||
-        atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0)
+        (!dm_conn_is_moving(conn) && tx->n_redo == 0 && tx->n_posted + tx->n_extra == tx->sq.done))
         return true;
-    return !dm_conn_is_moving(conn) && tx->n_redo == 0 && tx->n_posted + tx->n_extra == tx->sq.done;
+    return atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0;
 }
 
 /* What we sent last may still be on its way: the peer's barrier may wait for it. */
@@ -316,11 +317,14 @@ static void close_flush_all(struct dm_adapt *adapt)
     uint64_t deadline = dm_clock_ns() + FLUSH_NS;
     struct dm_conn *conn;
     int n_left = adapt->poll.n_active;
+    bool is_first = true;
 
     for (int i = 0; i < adapt->poll.n_active; i++)
         dm_eager_flush(adapt->poll.active[i]);
     while (n_left > 0 && dm_clock_ns() < deadline) {
-        dm_poll_drain(adapt);
+        if (dm_poll_drain(adapt) == 0 && !is_first)
+            sched_yield(); /* a provider's thread may have to run, to say that a peer has left */
+        is_first = false;
         if (adapt->poll.n_moving > 0) {
             dm_poll_rare(adapt);
             dm_conn_progress(adapt);

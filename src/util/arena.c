@@ -28,11 +28,11 @@ bool dm_arena_is_head(const struct dm_arena_head *head, size_t size)
 /* ---- making ---- */
 
 /* The head of a new file; peers rely on its length. */
-static bool arena_set_up(int fd, size_t size)
+static bool arena_set_up(int fd, size_t size, int n)
 {
     const struct {
-        uint64_t magic, size;
-    } head = {DM_ARENA_MAGIC, size};
+        uint64_t magic, size, n;
+    } head = {DM_ARENA_MAGIC, size, (uint64_t)n};
 
     return ftruncate(fd, (off_t)size) == 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
            fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
@@ -51,7 +51,7 @@ int dm_arena_make(int n, char *text, size_t len)
     fd = memfd_create("datum-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;
-    if (!arena_set_up(fd, size) || fstat(fd, &st) != 0) {
+    if (!arena_set_up(fd, size, n) || fstat(fd, &st) != 0) {
         close(fd);
         return -1;
     }
@@ -224,24 +224,44 @@ void dm_arena_put(const struct dm_arena *arena, uint64_t name, const char *text)
     atomic_store_explicit(&head->notes[n].name, name, memory_order_release);
 }
 
-bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t len)
+bool dm_arena_number(const struct dm_arena *arena, uint64_t name, uint32_t *number_p)
 {
     const struct dm_arena_head *head = arena->head;
     uint32_t n = atomic_load_explicit(&head->n_notes, memory_order_relaxed);
 
     for (uint32_t i = 0; i < n && i < DM_ARENA_NOTES; i++) {
-        const struct dm_arena_note *note = &head->notes[i];
-        uint32_t at, size;
-
-        if (atomic_load_explicit(&note->name, memory_order_acquire) != name)
+        if (atomic_load_explicit(&head->notes[i].name, memory_order_acquire) != name)
             continue;
-        at = note->at;
-        size = note->len;
-        if (size >= len || size > DM_ARENA_TEXT || at > DM_ARENA_TEXT - size)
-            return false;
-        memcpy(buf, &head->text[at], size);
-        buf[size] = '\0';
+        *number_p = i;
         return true;
     }
     return false;
+}
+
+bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t len)
+{
+    const struct dm_arena_head *head = arena->head;
+    uint32_t number, at, size;
+
+    if (!dm_arena_number(arena, name, &number))
+        return false;
+    at = head->notes[number].at;
+    size = head->notes[number].len;
+    if (size >= len || size > DM_ARENA_TEXT || at > DM_ARENA_TEXT - size)
+        return false;
+    memcpy(buf, &head->text[at], size);
+    buf[size] = '\0';
+    return true;
+}
+
+/* ---- rows ---- */
+
+void *dm_arena_row(const struct dm_arena *arena, uint32_t number)
+{
+    uint64_t n = arena->head->n;
+    uint64_t len = ((1 + (n + 63) / 64) * sizeof(uint64_t) + 63) / 64 * 64;
+
+    if (number >= n || n > DM_ARENA_NOTES || (number + 1) * len > DM_ARENA_ROWS)
+        return NULL;
+    return &arena->head->rows[number * len];
 }

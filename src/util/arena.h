@@ -4,7 +4,7 @@
  *
  * Parts are not given back. Those with names are found by others. When nothing is left, or where a process
  * has not inherited it, memory files of its own serve. At the front there is space for notes: a few bytes under
- * a name, for all to read.
+ * a name, for all to read; and for rows: a few words for each process, side by side, for all to write.
  */
 #ifndef DM_UTIL_ARENA_H
 #define DM_UTIL_ARENA_H
@@ -17,12 +17,17 @@
 
 #include "util/port.h"
 
-#define DM_ARENA_MAGIC UINT64_C(0x616e6572612d6d64)
+#define DM_ARENA_MAGIC UINT64_C(0x616e6572622d6d64)
 
 /* How processes find it: "fd:device:inode". */
 #define DM_ARENA_ENV "DATUM_ARENA"
 
-enum { DM_ARENA_PARTS = 4096, DM_ARENA_NOTES = 4096, DM_ARENA_TEXT = 2 << 20 };
+enum {
+    DM_ARENA_PARTS = 4096,
+    DM_ARENA_NOTES = 4096,
+    DM_ARENA_TEXT = 2 << 20,
+    DM_ARENA_ROWS = 2 << 20
+};
 
 /* A part with a name. */
 struct dm_arena_part {
@@ -42,6 +47,7 @@ struct dm_arena_note {
 struct dm_arena_head {
     uint64_t magic;
     uint64_t size;
+    uint64_t n;                            /* processes that it was made for */
     DM_ALIGNED(64) _Atomic uint64_t taken; /* end of what is taken */
     _Atomic uint32_t n_parts;              /* with names; may exceed the table */
     _Atomic uint32_t n_notes;
@@ -49,6 +55,7 @@ struct dm_arena_head {
     DM_ALIGNED(64) struct dm_arena_part parts[DM_ARENA_PARTS];
     struct dm_arena_note notes[DM_ARENA_NOTES];
     char text[DM_ARENA_TEXT];
+    DM_ALIGNED(64) unsigned char rows[DM_ARENA_ROWS];
 };
 
 /* As it is open here. */
@@ -81,6 +88,11 @@ bool dm_arena_find(const struct dm_arena_head *head, size_t size, uint64_t name,
 void dm_arena_put(const struct dm_arena *arena, uint64_t name, const char *text);
 /* Copy it. False: it is not there, or longer. */
 bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t len);
+/* The number of a note, from 0: each has one of its own. False: it is not there. */
+bool dm_arena_number(const struct dm_arena *arena, uint64_t name, uint32_t *number_p);
+/* The row with that number: cache lines with one word, then a bit for each row. NULL: the arena was made for
+ * fewer processes, or for too many. */
+void *dm_arena_row(const struct dm_arena *arena, uint32_t number);
 /* Is it the head of one, of that size? */
 bool dm_arena_is_head(const struct dm_arena_head *head, size_t size);
 

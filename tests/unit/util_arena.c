@@ -101,6 +101,29 @@ static void test_notes(void)
     free(text);
 }
 
+/* One for each process that it was made for; each note has a number of its own. */
+static void test_rows(void)
+{
+    char *rows[2] = {dm_arena_row(&arena, 0), dm_arena_row(&arena, 1)};
+    uint32_t a, b;
+
+    CHECK(rows[0] != NULL && rows[1] != NULL);
+    CHECK_EQ((uintptr_t)rows[0] % 64, 0);
+    CHECK(rows[1] >= rows[0] + 2 * sizeof(uint64_t));
+    CHECK_EQ((uintptr_t)rows[1] % 64, 0);
+    CHECK(rows[1] + 64 <= (char *)(arena.head + 1));
+    CHECK(dm_arena_row(&arena, 2) == NULL);
+    dm_arena_put(&arena, 70, "a");
+    dm_arena_put(&arena, 71, "b");
+    CHECK(dm_arena_number(&arena, 70, &a));
+    CHECK(dm_arena_number(&arena, 71, &b));
+    CHECK(a != b);
+    CHECK(!dm_arena_number(&arena, 72, &a));
+    arena.head->n = UINT64_MAX; /* nonsense of somebody else */
+    CHECK(dm_arena_row(&arena, 1) == NULL);
+    arena.head->n = 2;
+}
+
 /* In another process, which has not inherited the mapping. */
 static void test_inherited(void)
 {
@@ -195,6 +218,7 @@ int main(void)
     CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);
     test_parts();
     test_names();
+    test_rows();
     test_notes();
     test_inherited();
     test_limited();

@@ -24,6 +24,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -113,6 +114,7 @@ void dm_conn_free_all(struct dm_adapt *adapt)
     free(adapt->deferred.list);
     pthread_mutex_destroy(&adapt->deferred.lock);
     dm_procs_fini(adapt);
+    dm_pending_close(adapt);
     dm_reserve_free(adapt->poll.active, adapt->procs.max);
     dm_reserve_free((void *)adapt->conns, adapt->procs.max);
     adapt->poll.active = NULL;

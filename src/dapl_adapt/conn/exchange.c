@@ -20,6 +20,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/public/start.h"
@@ -45,6 +46,11 @@ static uint64_t addr_note(const struct dm_adapt *adapt, int proc)
     return (adapt->self.job << 32) + (uint64_t)proc + 1;
 }
 
+bool dm_addr_join_pending(struct dm_conn *conn)
+{
+    return dm_pending_join(conn, addr_note(conn->adapt, conn->proc));
+}
+
 int dm_addr_publish(struct dm_adapt *adapt)
 {
     char text[DM_KV_VAL_MAX];
@@ -56,6 +62,7 @@ int dm_addr_publish(struct dm_adapt *adapt)
     DM_TRACE(CONN, "address %s", text);
     if (adapt->mem.arena.head != NULL)
         dm_arena_put(&adapt->mem.arena, addr_note(adapt, adapt->job.rank), text);
+    dm_pending_open(adapt, addr_note(adapt, adapt->job.rank));
     err = adapt->job.kv.put(adapt->job.kv.arg, key, text);
     if (err == DM_OK)
         err = adapt->job.kv.fence(adapt->job.kv.arg);

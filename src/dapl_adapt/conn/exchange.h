@@ -27,6 +27,8 @@ bool dm_addr_is_near(const struct dm_conn *conn);
  * host?
  */
 bool dm_addr_is_apart(const struct dm_conn *conn);
+/* Writer and reader of this pipe have pending bits for each other from now on. False: the peer has no row. */
+bool dm_addr_join_pending(struct dm_conn *conn);
 /* The address that a process of the own job has published, without what others do not need. */
 int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len);
 /* The number of a host, by what an address calls it, and its name. */

@@ -139,6 +139,7 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
                                  (conn->ia != NULL && conn->ia->caps.needs_sendrecv);
     priv_p->srq = conn->ring.has_srq;
     priv_p->moves = conn->ia == NULL || dm_conn_can_move(conn);
+    priv_p->pending = conn->ia != NULL && dm_conn_has_pending(conn);
     priv_p->n_slots = conn->ring.n_slots & 0x1fff;
     priv_p->slot_size = conn->ring.slot_size;
     priv_p->epoch = conn->epoch;

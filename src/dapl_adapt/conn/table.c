@@ -13,6 +13,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
@@ -119,6 +120,8 @@ void dm_conn_free(struct dm_conn *conn, bool is_end)
     struct dm_adapt *adapt = conn->adapt;
 
     conn_unlink(conn);
+    if (conn->tx.pending.row != NULL)
+        adapt->poll.pending.conns[conn->tx.pending.number] = NULL;
     for (int k = 0; k < DM_LINK_N; k++) {
         struct dm_link *link = &conn->link[k];
 
@@ -177,20 +180,44 @@ bool dm_conn_is_complete(const struct dm_conn *conn)
     return conn->was_up && conn->link[DM_LINK_PIPE].may_post && conn->link[DM_LINK_RDMA].may_post;
 }
 
+static void active_count_plain(struct dm_poll *poll, int n)
+{
+    poll->n_plain = n;
+    poll->n_hot = n < DM_ACTIVE_HOT ? n : DM_ACTIVE_HOT;
+}
+
 void dm_active_add(struct dm_adapt *adapt, struct dm_conn *conn)
 {
-    conn->active = adapt->poll.n_active;
-    adapt->poll.active[adapt->poll.n_active++] = conn;
-    adapt->poll.n_hot = adapt->poll.n_active < DM_ACTIVE_HOT ? adapt->poll.n_active : DM_ACTIVE_HOT;
+    struct dm_poll *poll = &adapt->poll;
+
+    conn->active = poll->n_active;
+    poll->active[poll->n_active++] = conn;
+    dm_active_swap(adapt, conn->active, poll->n_plain);
+    active_count_plain(poll, poll->n_plain + 1);
+}
+
+/* To behind those that are looked at. */
+static void active_leave_plain(struct dm_adapt *adapt, struct dm_conn *conn)
+{
+    if (conn->active >= adapt->poll.n_plain)
+        return;
+    dm_active_swap(adapt, conn->active, adapt->poll.n_plain - 1);
+    active_count_plain(&adapt->poll, adapt->poll.n_plain - 1);
+}
+
+void dm_active_join_pending(struct dm_conn *conn)
+{
+    active_leave_plain(conn->adapt, conn);
+    dm_pending_again(conn); /* what has come before its bit counted */
 }
 
 void dm_active_remove(struct dm_adapt *adapt, struct dm_conn *conn)
 {
     if (conn->active < 0)
         return;
+    active_leave_plain(adapt, conn);
     dm_active_swap(adapt, conn->active, adapt->poll.n_active - 1);
     adapt->poll.n_active--;
-    adapt->poll.n_hot = adapt->poll.n_active < DM_ACTIVE_HOT ? adapt->poll.n_active : DM_ACTIVE_HOT;
     conn->active = -1;
     dm_conn_count_out(conn);
 }

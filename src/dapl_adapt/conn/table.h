@@ -30,6 +30,8 @@ void dm_conn_count_in(struct dm_conn *conn);
 void dm_conn_count_out(struct dm_conn *conn);
 /* Put an established pipe on the list of active ones, or take it off. */
 void dm_active_add(struct dm_adapt *adapt, struct dm_conn *conn);
+/* Its pending bit says when it is to be looked at. */
+void dm_active_join_pending(struct dm_conn *conn);
 void dm_active_remove(struct dm_adapt *adapt, struct dm_conn *conn);
 
 static inline void dm_active_swap(struct dm_adapt *adapt, int i, int k)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "dapl_adapt/core/mem_pool.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
@@ -45,8 +46,10 @@ struct dm_values {
 struct dm_poll {
     struct dm_conn **active; /* pipes that are up */
     int n_active;
-    int n_hot; /* of them looked at in every poll: the first ones */
+    int n_plain; /* the first ones of them, without pending bits */
+    int n_hot;   /* of these looked at in every poll: the first ones */
     int next_cold;
+    struct dm_pending pending;
     int n_blocked; /* pipes somebody waits for */
     int n_dying;
     int n_writable_due; /* conns with is_writable_due */

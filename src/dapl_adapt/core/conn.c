@@ -47,3 +47,9 @@ bool dm_conn_can_move(const struct dm_conn *conn)
     return dm_cfg()->reconnect > 0 && !dm_conn_has_values() && !conn->ring.has_srq &&
            !conn->ring.peer_has_srq && (n > 1 || !conn->ia->caps.is_local);
 }
+
+bool dm_conn_has_pending(const struct dm_conn *conn)
+{
+    return conn->adapt->poll.pending.row != NULL && conn->who.foreign == NULL &&
+           conn->ia->caps.is_local && conn->ia->caps.can_share && !conn->ia->caps.has_clock;
+}

@@ -146,6 +146,8 @@ struct dm_conn {
 bool dm_conn_has_values(void);
 /* Would a broken connection be made again? Fixed from the time there is a pipe. */
 bool dm_conn_can_move(const struct dm_conn *conn);
+/* Could this side of the pipe have pending bits? */
+bool dm_conn_has_pending(const struct dm_conn *conn);
 /* Go to another state, and keep dm_adapt's counts of states. The main thread. */
 void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state);
 

@@ -47,7 +47,7 @@ struct dm_conn_private {
     unsigned reject : 4;    /* enum dm_reject */
     unsigned moves : 1;     /* the sender would go on over another rail */
     unsigned srq : 1;       /* its receives are shared: the tag names the sender */
-    unsigned unused : 1;
+    unsigned pending : 1;   /* it has a row of pending bits in the arena (pending.h) */
     uint32_t slot_size;
     uint32_t ctx; /* key of the sender's region */
     uint32_t probe_ctx;

@@ -20,6 +20,11 @@
 #define DM_CTL_PARTS (UINT64_C(1) << 32)
 #define DM_CTL_ENDS  (UINT64_C(1) << 33)
 
+/* In dm_ctl.asleep: the peer has posted a receive for a notification; and, by the owner itself, whether the
+ * peer sleeps is in its row (core/pending.h). */
+#define DM_CTL_ARMED   1
+#define DM_CTL_PENDING 2
+
 /* The beginning. */
 struct dm_ctl {
     _Atomic uint64_t credit; /* written by the peer */

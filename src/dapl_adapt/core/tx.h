@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/public/types.h"
@@ -115,6 +116,7 @@ struct dm_tx {
     struct dm_tx_queue sq;
     struct dm_tx_direct direct;
     struct dm_tx_loan loan;
+    struct dm_pending_peer pending;
 };
 
 /*

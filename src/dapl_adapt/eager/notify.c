@@ -7,6 +7,9 @@
  * record that the peer had under way before it saw the word gives no notification, and may come
  * after that look: sleeps that begin short and double bound what that costs. A peer clears the word
  * when it notifies, so that a process that is awake gets one notification too many at most.
+ *
+ * With pending bits (core/pending.h) the word says that a receive is posted, and is written after each
+ * notification only; that the process is asleep is in its row, and one of the peers notifies it.
  */
 #include "dapl_adapt/eager/notify.h"
 
@@ -21,6 +24,7 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/tx.h"
@@ -75,7 +79,7 @@ bool dm_eager_arm(struct dm_conn *conn)
     if (rc == DAT_SUCCESS) {
         uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
 
-        *out = 1;
+        *out = conn->tx.pending.row != NULL ? DM_CTL_PENDING | DM_CTL_ARMED : DM_CTL_ARMED;
         lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
         lmr.segment_length = sizeof(*out);
         lmr.lmr_context = conn->tx.lctx;
@@ -90,16 +94,14 @@ bool dm_eager_arm(struct dm_conn *conn)
     return rc == DAT_SUCCESS;
 }
 
-void dm_eager_notify_asleep(struct dm_conn *conn)
+/* One message, for the receive that the peer has posted before it said so. */
+static void notify_send(struct dm_conn *conn)
 {
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    /* Without room the next record tries again. */
-    if (conn->tx.protocol == DM_RECORD_SEND || !notify_may_post(conn) ||
-        !notify_has_space(conn, 0) || !notify_may_post(conn))
-        return;
-    atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
+    atomic_store_explicit(&conn->ctl->asleep, conn->tx.pending.row != NULL ? DM_CTL_PENDING : 0,
+                          memory_order_relaxed);
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[1];
     lmr.segment_length = sizeof(conn->ctl->notify[1]);
     lmr.lmr_context = conn->tx.lctx;
@@ -108,4 +110,28 @@ void dm_eager_notify_asleep(struct dm_conn *conn)
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);
     conn->tx.n_avail = 0; /* a request less: the next record counts again */
+}
+
+/* Have we to notify it? If so, its word is ours. */
+static bool notify_is_due(struct dm_conn *conn)
+{
+    struct dm_pending_row *row = conn->tx.pending.row;
+
+    if (row == NULL)
+        return true;
+    dm_pending_set(row, conn->adapt->poll.pending.number);
+    return (atomic_load_explicit(&conn->ctl->asleep, memory_order_relaxed) & DM_CTL_ARMED) != 0 &&
+           dm_pending_wakes(row);
+}
+
+void dm_eager_notify_asleep(struct dm_conn *conn)
+{
+    if (!notify_is_due(conn))
+        return;
+    if (conn->tx.protocol != DM_RECORD_SEND && notify_may_post(conn) && notify_has_space(conn, 0) &&
+        notify_may_post(conn))
+        notify_send(conn);
+    else if (conn->tx.pending.row !=
+             NULL) /* without space the next record tries again, or others */
+        atomic_store(&conn->tx.pending.row->is_asleep, 1);
 }

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
@@ -160,4 +162,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
         setup_cells(conn, addr);
     if (is_first)
         dm_eager_place_start(conn, has_cells);
+    if (has_cells && conn->link[DM_LINK_PIPE].answer.pending && dm_conn_has_pending(conn) &&
+        dm_addr_join_pending(conn))
+        dm_active_join_pending(conn);
 }

@@ -23,6 +23,7 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/credit.h"
@@ -356,6 +357,8 @@ int dm_poll_rare(struct dm_adapt *adapt)
         dm_part_look(conn);
         if (dm_rx_owes(&conn->rx))
             dm_eager_credit(conn);
+        if (i >= adapt->poll.n_plain && dm_rx_has(&conn->rx)) /* placed behind its bit */
+            dm_pending_again(conn);
     }
     if (atomic_load_explicit(&adapt->deferred.has_some, memory_order_relaxed))
         dm_deferred_eps_free(adapt, false);

@@ -7,12 +7,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "dapl_adapt/conn/progress.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
@@ -87,9 +89,13 @@ static void poll_report_failed(struct dm_adapt *adapt)
     dm_conn_for_each (conn, adapt) {
         if (conn->state == DM_CONN_DYING && conn->ia != NULL && conn->ia->is_waited_on)
             continue;
-        if (conn->state != DM_CONN_DYING ||
-            (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
+        if (conn->state != DM_CONN_DYING)
             continue;
+        if (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))) {
+            if (conn->tx.pending.row != NULL) /* it may have died before it set its bit */
+                dm_pending_again(conn);
+            continue;
+        }
         dm_conn_set_state(conn, DM_CONN_LOST);
         dm_eager_srq_leave(conn);
         dm_eager_lend_end(conn);
@@ -117,16 +123,37 @@ static inline int poll_look(struct dm_adapt *adapt, int i)
     return 1;
 }
 
+/* Those whose bits are set. */
+static int poll_look_word(struct dm_adapt *adapt, uint32_t word)
+{
+    struct dm_pending *pending = &adapt->poll.pending;
+    uint64_t bits = dm_pending_take(pending->row, word) | pending->again[word];
+    int n = 0;
+
+    pending->again[word] = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        struct dm_conn *conn =
+            pending->conns[word * DM_PENDING_WORD + (uint32_t)dm_lowest_bit(bits)];
+
+        if (conn == NULL || conn->active < 0 || !dm_rx_has(&conn->rx))
+            continue;
+        adapt->ev.input(adapt->ev.arg, conn->proc, conn);
+        n++;
+        if (dm_rx_has(&conn->rx)) /* it takes one of short ones at a time */
+            dm_pending_again(conn);
+    }
+    return n;
+}
+
 /* A process that is about to yield to many others looks at all. */
 static DM_NOINLINE int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
 {
-    int most =
-        is_idle && adapt->is_oversubscribed ? adapt->poll.n_active - adapt->poll.n_hot : COLD;
+    int most = is_idle && adapt->is_oversubscribed ? adapt->poll.n_plain - adapt->poll.n_hot : COLD;
     int n = 0;
 
-    for (int k = 0; k < most && adapt->poll.n_active > adapt->poll.n_hot; k++) {
+    for (int k = 0; k < most && adapt->poll.n_plain > adapt->poll.n_hot; k++) {
         if (adapt->poll.next_cold < adapt->poll.n_hot ||
-            adapt->poll.next_cold >= adapt->poll.n_active)
+            adapt->poll.next_cold >= adapt->poll.n_plain)
             adapt->poll.next_cold = adapt->poll.n_hot;
         if (dm_rx_has(&adapt->poll.active[adapt->poll.next_cold]->rx)) {
             /* among the hot ones from now on, in the place of one of them */
@@ -135,6 +162,17 @@ static DM_NOINLINE int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
         }
         adapt->poll.next_cold++;
     }
+    return n;
+}
+
+/* Those beyond the first ones. */
+static DM_NOINLINE int poll_look_others(struct dm_adapt *adapt, int n)
+{
+    if (adapt->poll.pending.row != NULL)
+        for (uint32_t word = 0; word < adapt->poll.pending.n_words; word++)
+            n += poll_look_word(adapt, word);
+    if (adapt->poll.n_plain > adapt->poll.n_hot)
+        n += poll_look_cold(adapt, n == 0);
     return n;
 }
 
@@ -181,7 +219,7 @@ int dm_adapt_poll(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->poll.n_hot; i++)
         n += poll_look(adapt, i);
     if (dm_unlikely(adapt->poll.n_active > adapt->poll.n_hot))
-        n += poll_look_cold(adapt, n == 0);
+        n = poll_look_others(adapt, n);
     if (dm_unlikely(atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
                     adapt->poll.n_blocked > 0 || adapt->poll.n_writable_due > 0 ||
                     adapt->poll.n_dying > 0 || adapt->poll.done_head != NULL ||

@@ -15,6 +15,7 @@
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/progress/dispatch.h"
@@ -70,6 +71,8 @@ static bool wait_can_be_woken(struct dm_adapt *adapt, const struct dm_ia *ia, en
               (may_arm && adapt->sleep.can_notify && dm_eager_arm(conn))))
             can_all = false;
     }
+    if (adapt->poll.pending.row != NULL && may_arm && adapt->sleep.can_notify)
+        atomic_store(&adapt->poll.pending.row->is_asleep, 1);
     return can_all;
 }
 
@@ -118,11 +121,11 @@ static bool wait_is_due(struct dm_adapt *adapt)
     if (dm_poll_rare(adapt) > 0 || adapt->poll.done_head != NULL || adapt->poll.n_dying > 0 ||
         atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0)
         return true;
-    for (int i = 0; i < adapt->poll.n_active; i++) {
+    for (int i = 0; i < adapt->poll.n_plain; i++) {
         if (dm_rx_has(&adapt->poll.active[i]->rx))
             return true;
     }
-    return false;
+    return adapt->poll.pending.row != NULL && dm_pending_has(&adapt->poll.pending);
 }
 
 /* Nobody else may hold that notification object of the rail. True: an event ended it. */
@@ -158,6 +161,13 @@ static void wait_block_evd(struct dm_ia *ia, uint64_t timeout_us)
     }
 }
 
+/* Nobody need notify us any more. */
+static void wait_is_over(struct dm_adapt *adapt)
+{
+    if (adapt->poll.pending.row != NULL)
+        atomic_store_explicit(&adapt->poll.pending.row->is_asleep, 0, memory_order_relaxed);
+}
+
 static void wait_relay(struct dm_adapt *adapt, struct dm_ia *ia, enum dm_side side,
                        uint64_t timeout_us)
 {
@@ -185,6 +195,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     timeout_us = wait_safe_us(adapt, ia, DM_SIDE_RECV, timeout_us);
     if (adapt->sleep.can_notify && wait_is_due(adapt)) { /* since the peers were asked */
         dm_relay_end(adapt, DM_SIDE_RECV);
+        wait_is_over(adapt);
         return;
     }
     adapt->sleep.is_waiting = true;
@@ -198,6 +209,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
         wait_block_evd(ia, timeout_us);
     }
     dm_relay_end(adapt, DM_SIDE_RECV);
+    wait_is_over(adapt);
     adapt->sleep.is_waiting = false;
 }
 
@@ -243,6 +255,8 @@ bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
     else
         wait_pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
     dm_relay_end(sleep->adapt, sleep->side);
+    if (sleep->side == DM_SIDE_RECV)
+        wait_is_over(sleep->adapt);
     atomic_store(&sleep->adapt->sleep.is_thread_asleep[sleep->side], false);
     return is_woken;
 }
