@@ -17,6 +17,9 @@
 #define PROCESS_LEN ((size_t)256 << 20)
 #define PAIR_LEN    ((size_t)2 << 20)
 
+/* Processes, from which on parts are not given back one by one. */
+#define CROWD 16
+
 /* Where address space is limited it may take this part of it. */
 enum { AS_PART = 4 };
 
@@ -120,14 +123,32 @@ bool dm_arena_open(struct dm_arena *arena, bool is_whole)
     (void)madvise(map, arena->mapped, MADV_DONTDUMP); /* most of it is not ours */
     (void)fcntl(arena->fd, F_SETFD, FD_CLOEXEC);
     arena->head = map;
+    arena->pid = getpid();
+    atomic_fetch_add(&arena->head->n_open, 1);
     return true;
 }
 
 void dm_arena_close(struct dm_arena *arena)
 {
-    if (arena->head != NULL)
-        munmap(arena->head, arena->mapped);
+    uint64_t end = 0;
+
+    if (arena->head == NULL)
+        return;
+    if (arena->pid == getpid()) { /* not a child of who has opened it */
+        end = atomic_load(&arena->head->taken); /* who comes later takes what is behind */
+        if (atomic_fetch_sub(&arena->head->n_open, 1) != 1 || end > arena->size)
+            end = 0;
+    }
+    munmap(arena->head, arena->mapped);
     arena->head = NULL;
+    if (end > sizeof(*arena->head))
+        (void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        sizeof(*arena->head), (off_t)(end - sizeof(*arena->head)));
+}
+
+bool dm_arena_is_crowded(const struct dm_arena *arena)
+{
+    return arena->head->n > CROWD;
 }
 
 uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align)

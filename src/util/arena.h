@@ -2,7 +2,7 @@
  * An arena: memory that the processes of a host share. It is one sparse file, made by who starts them and
  * inherited by all, of which each takes parts. So it is mapped once, however many processes there are.
  *
- * Parts are not given back. Those with names are found by others. When nothing is left, or where a process
+ * Parts are not given back, but for all at once: by the last process that closes it. Those with names are found by others. When nothing is left, or where a process
  * has not inherited it, memory files of its own serve. At the front there is space for notes: a few bytes under
  * a name, for all to read; and for rows: a few words for each process, side by side, for all to write.
  */
@@ -52,6 +52,7 @@ struct dm_arena_head {
     _Atomic uint32_t n_parts;              /* with names; may exceed the table */
     _Atomic uint32_t n_notes;
     _Atomic uint32_t n_bytes; /* of the text that are taken; may exceed it */
+    _Atomic uint32_t n_open;  /* that have it open; more, if one has been killed */
     DM_ALIGNED(64) struct dm_arena_part parts[DM_ARENA_PARTS];
     struct dm_arena_note notes[DM_ARENA_NOTES];
     char text[DM_ARENA_TEXT];
@@ -66,6 +67,7 @@ struct dm_arena {
     size_t size;
     struct dm_arena_head *head; /* NULL: there is none */
     size_t mapped;              /* from the head on */
+    pid_t pid;                  /* who has opened it */
 };
 
 /* Make one for n processes; -1: that cannot be. The text is for DM_ARENA_ENV. */
@@ -74,6 +76,9 @@ int dm_arena_make(int n, char *text, size_t len);
  * that is too much for this process. The descriptor is not inherited further; closing leaves it open. */
 bool dm_arena_open(struct dm_arena *arena, bool is_whole);
 void dm_arena_close(struct dm_arena *arena);
+/* Is the memory of parts to be left to the last one that closes it? Giving it back costs something for each
+ * process that has it mapped. */
+bool dm_arena_is_crowded(const struct dm_arena *arena);
 /* Zeroed bytes, at a multiple of align (a power of two): their offset, 0: not so many are left. */
 uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align);
 /* Give a part a name (not 0); NULL: there are too many. And take it away. */

@@ -124,6 +124,53 @@ static void test_rows(void)
     arena.head->n = 2;
 }
 
+static bool is_there(int fd, uint64_t at)
+{
+    char c = 0;
+
+    CHECK(pread(fd, &c, 1, (off_t)at) == 1);
+    return c != 0;
+}
+
+/* The last one that closes an arena gives its memory back, but not what is taken later. */
+static void test_last(void)
+{
+    struct dm_arena one, two;
+    char text[64], *old = strdup(getenv(DM_ARENA_ENV)), c = 'x';
+    int fd = dm_arena_make(17, text, sizeof(text)), status;
+    uint64_t at, later;
+    pid_t pid;
+
+    CHECK(fd >= 0);
+    CHECK(setenv(DM_ARENA_ENV, text, 1) == 0);
+    CHECK(dm_arena_open(&one, false));
+    CHECK(dm_arena_is_crowded(&one));
+    CHECK(dm_arena_open(&two, false));
+    at = dm_arena_take(&one, LEN, 4096);
+    CHECK(pwrite(fd, &c, 1, (off_t)at) == 1);
+    pid = fork();
+    if (pid == 0) { /* it has not opened it */
+        dm_arena_close(&one);
+        dm_arena_close(&two);
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    dm_arena_close(&one);
+    CHECK(is_there(fd, at));
+    later = dm_arena_take(&two, LEN, 4096);
+    CHECK(later > at);
+    CHECK(pwrite(fd, &c, 1, (off_t)later) == 1);
+    dm_arena_close(&two);
+    CHECK(!is_there(fd, at));
+    CHECK(!is_there(fd, later));
+    CHECK(dm_arena_open(&one, false)); /* its head is still good */
+    CHECK(dm_arena_take(&one, LEN, 4096) > later);
+    dm_arena_close(&one);
+    close(fd);
+    CHECK(setenv(DM_ARENA_ENV, old, 1) == 0);
+    free(old);
+}
+
 /* In another process, which has not inherited the mapping. */
 static void test_inherited(void)
 {
@@ -218,6 +265,8 @@ int main(void)
     CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);
     test_parts();
     test_names();
+    CHECK(!dm_arena_is_crowded(&arena));
+    test_last();
     test_rows();
     test_notes();
     test_inherited();

@@ -15,6 +15,7 @@ struct dm_adapt;
 struct dm_strbuf;
 
 #define DM_ADDR_CPU_WORDS 16
+#define DM_ADDR_SRQ       16 /* in dm_addr.eager: with DATUM_SRQ */
 
 struct dm_addr_rail {
     char name[DAT_NAME_MAX_LENGTH];

@@ -318,7 +318,8 @@ static int addr_check_setting(const struct dm_conn *conn, const char *name, unsi
 static int addr_check_design(const struct dm_conn *conn)
 {
     const struct dm_addr *addr = conn->addr;
-    int err = addr_check_setting(conn, "DATUM_EAGER", addr->eager, (unsigned)dm_cfg()->eager);
+    int err = addr_check_setting(conn, "DATUM_EAGER", addr->eager & ~(unsigned)DM_ADDR_SRQ,
+                                 (unsigned)dm_cfg()->eager);
 
     if (err == DM_OK)
         err = addr_check_setting(conn, "DATUM_RNDV", addr->rndv, (unsigned)dm_cfg()->rndv);

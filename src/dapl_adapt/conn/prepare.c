@@ -4,9 +4,11 @@
 #include "dapl_adapt/conn/prepare.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "dapl_adapt/conn/addr.h"
 #include "dapl_adapt/conn/receives.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/core/adapt.h"
@@ -18,7 +20,8 @@
 #include "dapl_adapt/provider/region.h"
 #include "util/err.h"
 
-#define RDMA_RECVS 4
+#define RDMA_RECVS   4
+#define NOTIFY_RECVS 2
 
 static int prepare_min(int a, int b)
 {
@@ -62,6 +65,22 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
     return err;
 }
 
+/*
+ * How many receives the pipe may need: for all slots, if records are sent; else for notifications. Both
+ * ends know of each other which it will be where they are on one host, and nothing moves.
+ */
+static int prepare_receives(const struct dm_conn *conn, const struct dm_link *link,
+                            const struct dm_ia *ia)
+{
+    bool is_local = ia->caps.is_local && ia->caps.can_share && !dm_conn_can_move(conn);
+    bool is_sent = conn->adapt->rings.wants_sendrecv || ia->caps.needs_sendrecv ||
+                   conn->ring.has_srq || link->answer.sendrecv;
+    bool is_known = conn->addr != NULL ? (conn->addr->eager & DM_ADDR_SRQ) == 0
+                                       : link->answer.kind == DM_PRIVATE_CONNECT;
+
+    return is_local && is_known && !is_sent ? NOTIFY_RECVS : (int)conn->ring.n_slots + 2;
+}
+
 int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia)
 {
     int n_recv;
@@ -78,7 +97,7 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
         err = prepare_rdmaq(dm_rdmaq_of(link), ia, conn->rq_size);
     if (err != DM_OK)
         return err;
-    n_recv = prepare_min((int)conn->ring.n_slots + 2, ia->limits.max_recv);
+    n_recv = prepare_min(prepare_receives(conn, link, ia), ia->limits.max_recv);
     if (link->kind == DM_LINK_PIPE)
         return dm_ia_ep_create(ia, n_recv, conn->sq_size, conn->ring.has_srq, &link->ep);
     n_recv = prepare_min(dm_conn_has_values() ? RDMA_RECVS + DM_VALUES : RDMA_RECVS,

@@ -1,13 +1,15 @@
 /*
- * The registered region of a connection: control words, receive ring of cells, shadow buffer of the
- * peer's cells; from a new page on receive ring, one spare slot, shadow buffer of the peer's ring;
+ * The registered region of a connection: control words, receive ring of cells and, each behind its cell,
+ * shadow buffer of the peer's cells, so that little use touches one page, sources of control words; from a
+ * new page on receive ring, one spare slot, shadow buffer of the peer's ring;
  * with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes. Where receives are
- * shared: the control words alone.
+ * shared: control words and their sources alone.
  */
 #ifndef DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
 #define DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,10 +33,9 @@ struct dm_ctl {
     _Atomic uint64_t
         asleep; /* written by the peer: it wants a notification behind the next record */
     char pad[DM_CACHE_LINE - 16];
-    uint64_t first[DM_CACHE_LINE / 8];   /* first message of the RDMA link */
-    uint64_t credit_out[DM_CREDITS_OUT]; /* sources of writes to the peer's `credit` */
-    _Atomic uint64_t peer_closing;       /* written by the peer when it leaves: DM_CTL_, records */
-    uint64_t notify[2];                  /* the peer's notification, and the source of ours */
+    uint64_t first[DM_CACHE_LINE / 8]; /* first message of the RDMA link */
+    _Atomic uint64_t peer_closing;     /* written by the peer when it leaves: DM_CTL_, records */
+    uint64_t notify[2];                /* the peer's notification, and the source of ours */
 };
 
 #define DM_REGION_PAGE 4096
@@ -44,14 +45,29 @@ static inline size_t dm_region_cells(void)
     return (sizeof(struct dm_ctl) + DM_CELL_LEN - 1) / DM_CELL_LEN * DM_CELL_LEN;
 }
 
-static inline size_t dm_region_cells_shadow(uint32_t n_slots)
+/* From one cell to the next. */
+#define DM_REGION_CELL_STEP (2 * DM_CELL_LEN)
+
+static inline size_t dm_region_cells_shadow(void)
 {
-    return dm_region_cells() + (size_t)n_slots * DM_CELL_LEN;
+    return dm_region_cells() + DM_CELL_LEN;
+}
+
+/* Sources of writes to the peer's control words, DM_CREDITS_OUT of them. */
+static inline size_t dm_region_out(uint32_t n_slots, bool has_srq)
+{
+    return dm_region_cells() + (has_srq ? 0 : (size_t)n_slots * DM_REGION_CELL_STEP);
+}
+
+/* Where receives are shared the region ends there. */
+static inline size_t dm_region_out_end(uint32_t n_slots, bool has_srq)
+{
+    return dm_region_out(n_slots, has_srq) + DM_CREDITS_OUT * sizeof(uint64_t);
 }
 
 static inline size_t dm_region_ring(uint32_t n_slots)
 {
-    size_t end = dm_region_cells_shadow(n_slots) + (size_t)n_slots * DM_CELL_LEN;
+    size_t end = dm_region_out_end(n_slots, false);
 
     return (end + DM_REGION_PAGE - 1) / DM_REGION_PAGE * DM_REGION_PAGE;
 }

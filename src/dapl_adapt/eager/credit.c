@@ -96,8 +96,7 @@ int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags)
 /* Write the count to the peer's control page. */
 static void credit_write(struct dm_conn *conn, bool is_signalled)
 {
-    /* a word of its own for each, since the provider may not have read the last one yet */
-    uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+    uint64_t *out = dm_tx_out(conn);
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
@@ -144,7 +143,7 @@ static void credit_by_send(struct dm_conn *conn)
 /* The peer need not come back when the connection ends now: so many records were all. */
 static DAT_RETURN credit_write_disconnect(struct dm_conn *conn)
 {
-    uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+    uint64_t *out = dm_tx_out(conn);
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
 

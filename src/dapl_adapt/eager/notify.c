@@ -77,7 +77,7 @@ bool dm_eager_arm(struct dm_conn *conn)
         return false;
     rc = notify_post_recv(conn);
     if (rc == DAT_SUCCESS) {
-        uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+        uint64_t *out = dm_tx_out(conn);
 
         *out = conn->tx.pending.row != NULL ? DM_CTL_PENDING | DM_CTL_ARMED : DM_CTL_ARMED;
         lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;

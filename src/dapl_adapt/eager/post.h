@@ -12,6 +12,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/place.h"
@@ -60,6 +61,16 @@ static inline enum dm_cookie_kind dm_tx_signal_kind(struct dm_conn *conn, bool i
     tx->until_signal--;
     *flags_p = DAT_COMPLETION_SUPPRESS_FLAG;
     return DM_COOKIE_QUIET;
+}
+
+/* Where the next write of a control word is from: one for each, since the provider may not have read the last
+ * one yet. */
+static inline uint64_t *dm_tx_out(const struct dm_conn *conn)
+{
+    uint64_t *out =
+        (void *)(conn->region.ptr + dm_region_out(conn->ring.n_slots, conn->ring.has_srq));
+
+    return &out[conn->tx.n_extra % DM_CREDITS_OUT];
 }
 
 static inline DAT_DTO_COOKIE dm_tx_cookie(const struct dm_tx *tx, enum dm_cookie_kind kind)

@@ -77,11 +77,12 @@ static void setup_pieces(struct dm_tx *tx)
     tx->direct.is_off = true; /* every chunk is copied */
 }
 
-static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t stride)
+/* Slots of so many bytes, and how far from one to the next. */
+static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t len, uint32_t stride)
 {
     ring->stride = stride;
-    ring->max = stride - DM_TRAILER_LEN;
-    ring->trailer = shadow != NULL ? shadow + stride - DM_TRAILER_LEN : NULL;
+    ring->max = len - DM_TRAILER_LEN;
+    ring->trailer = shadow != NULL ? shadow + len - DM_TRAILER_LEN : NULL;
     ring->gen = 1;
     ring->tag = dm_trailer_tag(1);
     ring->slot = 0;
@@ -92,14 +93,13 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
 {
     struct dm_tx *tx = &conn->tx;
     struct dm_rx *rx = &conn->rx;
-    uint32_t n = conn->ring.n_slots;
-    char *shadow = conn->region.ptr + dm_region_cells_shadow(n);
+    char *shadow = conn->region.ptr + dm_region_cells_shadow();
 
     tx->idle = tx->ring;
-    setup_ring(&tx->ring, shadow, DM_CELL_LEN);
+    setup_ring(&tx->ring, shadow, DM_CELL_LEN, DM_REGION_CELL_STEP);
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
     rx->idle = rx->ring;
-    rx->ring.step = DM_CELL_LEN;
+    rx->ring.step = DM_REGION_CELL_STEP;
     rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + DM_CELL_MAX);
 }
 
@@ -133,7 +133,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
     if (is_first) {
         tx->n_slots = conn->ring.n_slots;
-        setup_ring(&tx->ring, shadow, conn->ring.stride);
+        setup_ring(&tx->ring, shadow, conn->ring.stride, conn->ring.stride);
         if (conn->ring.peer_has_srq)
             dm_eager_srq_setup_tx(conn);
     }

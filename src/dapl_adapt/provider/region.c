@@ -30,7 +30,8 @@ struct dm_region_chunk {
     size_t slot_len;
     int n_slots;
     uint64_t used; /* a bit for each slot */
-    bool is_part;  /* of the arena */
+    bool is_part;  /* of the arena, */
+    bool is_left;  /* which gives its memory back */
     struct dm_lmr lmr;
 };
 
@@ -98,6 +99,7 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, const struct dm_aren
     chunk->n_slots = n < CHUNK_MAX ? n : CHUNK_MAX;
     chunk->is_part =
         region_take_part(ia, arena, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->lmr);
+    chunk->is_left = chunk->is_part && dm_arena_is_crowded(arena);
     if (!chunk->is_part) {
         if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &fd, &chunk->lmr) !=
             DM_OK) {
@@ -120,7 +122,7 @@ static void chunk_free(struct dm_region_chunk *chunk, bool is_end)
         at = &(*at)->next;
     *at = chunk->next;
     dm_lmr_free(&chunk->lmr);
-    if (chunk->is_part || !is_end)
+    if (!is_end || (chunk->is_part && !chunk->is_left))
         (void)madvise(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots, MADV_REMOVE);
     munmap(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots);
     free(chunk);

@@ -170,7 +170,8 @@ static void seg_give_back(const struct dm_shm_seg *seg)
 void dm_shm_seg_close(struct dm_shm_seg *seg)
 {
     if (seg->part != NULL) {
-        seg_give_back(seg);
+        if (!dm_arena_is_crowded(&seg->arena))
+            seg_give_back(seg);
         dm_arena_unname(seg->part);
     } else {
         munmap(seg->hdr, seg->size);
