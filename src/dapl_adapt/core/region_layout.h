@@ -17,6 +17,7 @@
 #include "util/port.h"
 
 #define DM_CREDITS_OUT 256
+#define DM_OUT_FIRST   16 /* of them on the first page */
 
 /* In dm_ctl.peer_closing, above the count of records: the peer leaves; and this was MPI_Finalize. */
 #define DM_CTL_PARTS (UINT64_C(1) << 32)
@@ -36,6 +37,7 @@ struct dm_ctl {
     uint64_t first[DM_CACHE_LINE / 8]; /* first message of the RDMA link */
     _Atomic uint64_t peer_closing;     /* written by the peer when it leaves: DM_CTL_, records */
     uint64_t notify[2];                /* the peer's notification, and the source of ours */
+    uint64_t out[DM_OUT_FIRST];        /* sources of writes to the peer's control words, */
 };
 
 #define DM_REGION_PAGE 4096
@@ -53,7 +55,7 @@ static inline size_t dm_region_cells_shadow(void)
     return dm_region_cells() + DM_CELL_LEN;
 }
 
-/* Sources of writes to the peer's control words, DM_CREDITS_OUT of them. */
+/* The other ones of DM_CREDITS_OUT. */
 static inline size_t dm_region_out(uint32_t n_slots, bool has_srq)
 {
     return dm_region_cells() + (has_srq ? 0 : (size_t)n_slots * DM_REGION_CELL_STEP);
@@ -62,7 +64,7 @@ static inline size_t dm_region_out(uint32_t n_slots, bool has_srq)
 /* Where receives are shared the region ends there. */
 static inline size_t dm_region_out_end(uint32_t n_slots, bool has_srq)
 {
-    return dm_region_out(n_slots, has_srq) + DM_CREDITS_OUT * sizeof(uint64_t);
+    return dm_region_out(n_slots, has_srq) + (DM_CREDITS_OUT - DM_OUT_FIRST) * sizeof(uint64_t);
 }
 
 static inline size_t dm_region_ring(uint32_t n_slots)

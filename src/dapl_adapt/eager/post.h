@@ -67,10 +67,11 @@ static inline enum dm_cookie_kind dm_tx_signal_kind(struct dm_conn *conn, bool i
  * one yet. */
 static inline uint64_t *dm_tx_out(const struct dm_conn *conn)
 {
-    uint64_t *out =
+    uint32_t n = conn->tx.n_extra % DM_CREDITS_OUT;
+    uint64_t *more =
         (void *)(conn->region.ptr + dm_region_out(conn->ring.n_slots, conn->ring.has_srq));
 
-    return &out[conn->tx.n_extra % DM_CREDITS_OUT];
+    return n < DM_OUT_FIRST ? &conn->ctl->out[n] : &more[n - DM_OUT_FIRST];
 }
 
 static inline DAT_DTO_COOKIE dm_tx_cookie(const struct dm_tx *tx, enum dm_cookie_kind kind)

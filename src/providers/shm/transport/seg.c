@@ -1,9 +1,10 @@
 /*
  * The process's own control segment and the allocator of its blocks.
  *
- * Short blocks, most of which peers read when they connect, are next to the header, on few pages, as
- * long as there is room; what is mapped of them at the first touch (the kernel maps pages around it)
- * serves all connections. Both parts are alike:
+ * Short blocks, most of which peers read when they connect, are next to the header and the first keys, on few
+ * pages; what is mapped of them at the first touch (the kernel maps pages around it) serves all connections.
+ * When there is no space left they are in a part of their own, and at last among the others. All parts
+ * are alike:
  *
  * Blocks come in size classes with four steps per power of two, each with a
  * free list threaded through the blocks; a block's class and length are kept in
@@ -114,6 +115,7 @@ static void seg_begin(struct dm_shm_seg *seg, size_t size)
     seg->size = size;
     heap_begin(&seg->short_heap, offsetof(struct dm_shm_hdr, short_blocks),
                sizeof(hdr->short_blocks));
+    heap_begin(&seg->more_heap, offsetof(struct dm_shm_hdr, more_blocks), sizeof(hdr->more_blocks));
     heap_begin(&seg->heap, (sizeof(*hdr) + 63) / 64 * 64, size - (sizeof(*hdr) + 63) / 64 * 64);
 }
 
@@ -298,6 +300,8 @@ void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
 {
     void *mem = len <= SHORT_LEN ? heap_alloc(seg, &seg->short_heap, len) : NULL;
 
+    if (mem == NULL && len <= SHORT_LEN)
+        mem = heap_alloc(seg, &seg->more_heap, len);
     return mem != NULL ? mem : heap_alloc(seg, &seg->heap, len);
 }
 
@@ -305,7 +309,9 @@ void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem)
 {
     struct block *block = (struct block *)(void *)((char *)mem - BLOCK_HEAD);
     uint64_t at = dm_shm_seg_offset(seg, block);
-    struct dm_shm_heap *heap = at < seg->short_heap.end ? &seg->short_heap : &seg->heap;
+    struct dm_shm_heap *heap = at < seg->short_heap.end  ? &seg->short_heap
+                               : at < seg->more_heap.end ? &seg->more_heap
+                                                         : &seg->heap;
 
     block->is_free = 1;
     block->next = heap->free[block->class];

@@ -27,7 +27,7 @@
 #include "util/port.h"
 
 #define DM_SHM_MAGIC   0x6d68732d6d756461u
-#define DM_SHM_VERSION 3u
+#define DM_SHM_VERSION 4u
 #define DM_SHM_N_KEYS  65536u
 #define DM_SHM_KEY_IDX 0xffffu
 
@@ -166,6 +166,9 @@ struct dm_shm_link_ep {
 #define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
 
 enum { DM_SHM_GUARDS = 2, DM_SHM_PEERS = 4096, DM_SHM_SHORT_LEN = 512 << 10 };
+
+/* What a peer reads first lies within so many bytes: the kernel maps such pages together at the first touch. */
+enum { DM_SHM_NEAR_LEN = 64 << 10, DM_SHM_NEAR_BLOCKS = 42 << 10 };
 enum {
     DM_SHM_INBOX_WORDS = 4,
     DM_SHM_INBOX_SLOTS = 64 * DM_SHM_INBOX_WORDS,
@@ -207,11 +210,15 @@ struct dm_shm_hdr {
     int32_t pid;                            /* of the owner, there */
     struct dm_shm_inbox inbox;
     struct dm_shm_inbox_slot first_slots[DM_SHM_INBOX_FIRST];
-    DM_ALIGNED(64) unsigned char short_blocks[DM_SHM_SHORT_LEN]; /* see seg.c */
+    DM_ALIGNED(64) unsigned char short_blocks[DM_SHM_NEAR_BLOCKS]; /* see seg.c */
+    DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
+    DM_ALIGNED(64) unsigned char more_blocks[DM_SHM_SHORT_LEN];
     struct dm_shm_inbox_slot more_slots[DM_SHM_INBOX_SLOTS - DM_SHM_INBOX_FIRST];
     _Atomic uint64_t peers[DM_SHM_PEERS]; /* whom it is connected with, as many as find a place */
-    DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
+
+_Static_assert(offsetof(struct dm_shm_hdr, keys) + 4096 == DM_SHM_NEAR_LEN,
+               "the first keys are near");
 
 enum { DM_SHM_HEAP_CLASSES = 96 };
 struct dm_shm_heap {
@@ -229,7 +236,8 @@ struct dm_shm_seg {
     struct dm_arena_part *part; /* NULL: the segment is a file of its own */
     struct dm_shm_hdr *hdr;
     size_t size;
-    struct dm_shm_heap short_heap; /* of short blocks, as long as they have room there */
+    struct dm_shm_heap short_heap; /* of short blocks, as long as they have space there, */
+    struct dm_shm_heap more_heap;  /* and then there */
     struct dm_shm_heap heap;
 };
 
