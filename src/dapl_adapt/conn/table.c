@@ -121,7 +121,7 @@ void dm_conn_free(struct dm_conn *conn, bool is_end)
 
     conn_unlink(conn);
     if (conn->tx.pending.row != NULL)
-        adapt->poll.pending.conns[conn->tx.pending.number] = NULL;
+        dm_pending_leave(conn);
     for (int k = 0; k < DM_LINK_N; k++) {
         struct dm_link *link = &conn->link[k];
 

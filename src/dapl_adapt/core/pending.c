@@ -60,6 +60,15 @@ bool dm_pending_join(struct dm_conn *conn, uint64_t name)
     return true;
 }
 
+void dm_pending_leave(struct dm_conn *conn)
+{
+    struct dm_pending *pending = &conn->adapt->poll.pending;
+
+    pending->conns[conn->tx.pending.number] = NULL;
+    if (pending->last == conn)
+        pending->last = NULL;
+}
+
 void dm_pending_again(struct dm_conn *conn)
 {
     uint32_t number = conn->tx.pending.number;

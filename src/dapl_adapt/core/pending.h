@@ -51,6 +51,7 @@ struct dm_pending {
     uint32_t n_words;
     struct dm_conn **conns; /* by number */
     uint64_t *again;        /* bits of those whose rings have more */
+    struct dm_conn *last;   /* that had something: its ring is looked at first */
 };
 
 /* Writer: there is something new in the ring. */
@@ -88,6 +89,8 @@ void dm_pending_open(struct dm_adapt *adapt, uint64_t name);
 void dm_pending_close(struct dm_adapt *adapt);
 /* The peer does the same for us. False: it has no row. */
 bool dm_pending_join(struct dm_conn *conn, uint64_t name);
+/* Its end. */
+void dm_pending_leave(struct dm_conn *conn);
 /* Have the ring looked at. */
 void dm_pending_again(struct dm_conn *conn);
 /* Has any ring, as far as bits say? */

@@ -123,7 +123,18 @@ static inline int poll_look(struct dm_adapt *adapt, int i)
     return 1;
 }
 
-/* Those whose bits are set. */
+/* One whose bit is set. */
+static int poll_look_pending(struct dm_adapt *adapt, struct dm_conn *conn)
+{
+    if (conn == NULL || conn->active < 0 || !dm_rx_has(&conn->rx))
+        return 0;
+    adapt->poll.pending.last = conn;
+    adapt->ev.input(adapt->ev.arg, conn->proc, conn);
+    if (dm_rx_has(&conn->rx)) /* it takes one of short ones at a time */
+        dm_pending_again(conn);
+    return 1;
+}
+
 static int poll_look_word(struct dm_adapt *adapt, uint32_t word)
 {
     struct dm_pending *pending = &adapt->poll.pending;
@@ -131,17 +142,19 @@ static int poll_look_word(struct dm_adapt *adapt, uint32_t word)
     int n = 0;
 
     pending->again[word] = 0;
-    for (; bits != 0; bits &= bits - 1) {
-        struct dm_conn *conn =
-            pending->conns[word * DM_PENDING_WORD + (uint32_t)dm_lowest_bit(bits)];
+    for (; bits != 0; bits &= bits - 1)
+        n += poll_look_pending(
+            adapt, pending->conns[word * DM_PENDING_WORD + (uint32_t)dm_lowest_bit(bits)]);
+    return n;
+}
 
-        if (conn == NULL || conn->active < 0 || !dm_rx_has(&conn->rx))
-            continue;
-        adapt->ev.input(adapt->ev.arg, conn->proc, conn);
-        n++;
-        if (dm_rx_has(&conn->rx)) /* it takes one of short ones at a time */
-            dm_pending_again(conn);
-    }
+/* The last one first: who exchanges messages with it sees the record before its bit. */
+static int poll_look_row(struct dm_adapt *adapt)
+{
+    int n = poll_look_pending(adapt, adapt->poll.pending.last);
+
+    for (uint32_t word = 0; word < adapt->poll.pending.n_words; word++)
+        n += poll_look_word(adapt, word);
     return n;
 }
 
@@ -169,8 +182,7 @@ static DM_NOINLINE int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
 static DM_NOINLINE int poll_look_others(struct dm_adapt *adapt, int n)
 {
     if (adapt->poll.pending.row != NULL)
-        for (uint32_t word = 0; word < adapt->poll.pending.n_words; word++)
-            n += poll_look_word(adapt, word);
+        n += poll_look_row(adapt);
     if (adapt->poll.n_plain > adapt->poll.n_hot)
         n += poll_look_cold(adapt, n == 0);
     return n;
