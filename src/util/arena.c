@@ -18,7 +18,7 @@
 #define PAIR_LEN    ((size_t)2 << 20)
 
 /* Processes, from which on parts are not given back one by one. */
-#define CROWD 16
+#define LARGE 16
 
 /* Where address space is limited it may take this part of it. */
 enum { AS_PART = 4 };
@@ -134,7 +134,7 @@ void dm_arena_close(struct dm_arena *arena)
 
     if (arena->head == NULL)
         return;
-    if (arena->pid == getpid()) { /* not a child of who has opened it */
+    if (arena->pid == getpid()) {               /* not a child of who has opened it */
         end = atomic_load(&arena->head->taken); /* who comes later takes what is behind */
         if (atomic_fetch_sub(&arena->head->n_open, 1) != 1 || end > arena->size)
             end = 0;
@@ -142,13 +142,13 @@ void dm_arena_close(struct dm_arena *arena)
     munmap(arena->head, arena->mapped);
     arena->head = NULL;
     if (end > sizeof(*arena->head))
-        (void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        sizeof(*arena->head), (off_t)(end - sizeof(*arena->head)));
+        (void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, sizeof(*arena->head),
+                        (off_t)(end - sizeof(*arena->head)));
 }
 
-bool dm_arena_is_crowded(const struct dm_arena *arena)
+bool dm_arena_is_large(const struct dm_arena *arena)
 {
-    return arena->head->n > CROWD;
+    return arena->head->n > LARGE;
 }
 
 uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align)

@@ -78,7 +78,7 @@ bool dm_arena_open(struct dm_arena *arena, bool is_whole);
 void dm_arena_close(struct dm_arena *arena);
 /* Is the memory of parts to be left to the last one that closes it? Giving it back costs something for each
  * process that has it mapped. */
-bool dm_arena_is_crowded(const struct dm_arena *arena);
+bool dm_arena_is_large(const struct dm_arena *arena);
 /* Zeroed bytes, at a multiple of align (a power of two): their offset, 0: not so many are left. */
 uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align);
 /* Give a part a name (not 0); NULL: there are too many. And take it away. */

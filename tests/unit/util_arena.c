@@ -144,7 +144,7 @@ static void test_last(void)
     CHECK(fd >= 0);
     CHECK(setenv(DM_ARENA_ENV, text, 1) == 0);
     CHECK(dm_arena_open(&one, false));
-    CHECK(dm_arena_is_crowded(&one));
+    CHECK(dm_arena_is_large(&one));
     CHECK(dm_arena_open(&two, false));
     at = dm_arena_take(&one, LEN, 4096);
     CHECK(pwrite(fd, &c, 1, (off_t)at) == 1);
@@ -265,7 +265,7 @@ int main(void)
     CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);
     test_parts();
     test_names();
-    CHECK(!dm_arena_is_crowded(&arena));
+    CHECK(!dm_arena_is_large(&arena));
     test_last();
     test_rows();
     test_notes();

@@ -99,7 +99,7 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, const struct dm_aren
     chunk->n_slots = n < CHUNK_MAX ? n : CHUNK_MAX;
     chunk->is_part =
         region_take_part(ia, arena, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->lmr);
-    chunk->is_left = chunk->is_part && dm_arena_is_crowded(arena);
+    chunk->is_left = chunk->is_part && dm_arena_is_large(arena);
     if (!chunk->is_part) {
         if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &fd, &chunk->lmr) !=
             DM_OK) {

@@ -13,6 +13,7 @@
  */
 #include "providers/shm/transport/seg.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -27,6 +28,10 @@
 
 enum { BLOCK_HEAD = 64, MIN_LEN = 64, N_CLASSES = DM_SHM_HEAP_CLASSES };
 enum { SHORT_LEN = 1024, PART_ALIGN = 2 << 20 };
+
+static_assert(offsetof(struct dm_shm_hdr, keys) + 4096 == DM_SHM_NEAR_LEN,
+              "the first keys are near");
+static_assert(DM_SHM_INBOX_SLOTS == 64 * DM_SHM_INBOX_WORDS, "a bit for each slot");
 
 struct block {
     uint64_t class;
@@ -172,7 +177,7 @@ static void seg_give_back(const struct dm_shm_seg *seg)
 void dm_shm_seg_close(struct dm_shm_seg *seg)
 {
     if (seg->part != NULL) {
-        if (!dm_arena_is_crowded(&seg->arena))
+        if (!dm_arena_is_large(&seg->arena))
             seg_give_back(seg);
         dm_arena_unname(seg->part);
     } else {

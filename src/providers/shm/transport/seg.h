@@ -166,14 +166,9 @@ struct dm_shm_link_ep {
 #define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
 
 enum { DM_SHM_GUARDS = 2, DM_SHM_PEERS = 4096, DM_SHM_SHORT_LEN = 512 << 10 };
-
 /* What a peer reads first lies within so many bytes: the kernel maps such pages together at the first touch. */
 enum { DM_SHM_NEAR_LEN = 64 << 10, DM_SHM_NEAR_BLOCKS = 42 << 10 };
-enum {
-    DM_SHM_INBOX_WORDS = 4,
-    DM_SHM_INBOX_SLOTS = 64 * DM_SHM_INBOX_WORDS,
-    DM_SHM_INBOX_LEN = 640
-};
+enum { DM_SHM_INBOX_WORDS = 4, DM_SHM_INBOX_SLOTS = 256, DM_SHM_INBOX_LEN = 640 };
 
 /* Those that are used most are on the first pages, as are short blocks. */
 enum { DM_SHM_INBOX_FIRST = 24 };
@@ -216,9 +211,6 @@ struct dm_shm_hdr {
     struct dm_shm_inbox_slot more_slots[DM_SHM_INBOX_SLOTS - DM_SHM_INBOX_FIRST];
     _Atomic uint64_t peers[DM_SHM_PEERS]; /* whom it is connected with, as many as find a place */
 };
-
-_Static_assert(offsetof(struct dm_shm_hdr, keys) + 4096 == DM_SHM_NEAR_LEN,
-               "the first keys are near");
 
 enum { DM_SHM_HEAP_CLASSES = 96 };
 struct dm_shm_heap {
