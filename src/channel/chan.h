@@ -96,8 +96,8 @@ struct dm_chan_handler {
 /* Calls of MPI_Test and the like that found nothing, when processes outnumber cores (yield.c). */
 struct dm_chan_tests {
     uint32_t n_idle;
-    uint32_t most;  /* of them before the core is given away */
-    uint64_t since; /* ns: when it was had back */
+    uint32_t most;    /* of them before the core is given away */
+    uint64_t since;   /* ns: when it was had back */
     uint64_t hold_ns; /* that it is kept for at most; 0: not known yet */
 };
 

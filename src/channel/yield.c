@@ -10,12 +10,13 @@
 #include "util/clock.h"
 #include "util/host.h"
 
-#define TAKEN_NS         1500 /* a yield that nobody takes up lasts a fifth of it */
-#define TAKEN_LONG_NS    100000
-#define TAKEN_MOST       8
-#define SLEEP_PAUSE_MIN  UINT64_C(1000000)
-#define SLEEP_PAUSE_MAX  UINT64_C(8000000)
-#define TESTS_ROUND_NS   20000 /* of tests that find nothing, for all ranks of a core one after the other */
+#define TAKEN_NS        1500 /* a yield that nobody takes up lasts a fifth of it */
+#define TAKEN_LONG_NS   100000
+#define TAKEN_MOST      8
+#define SLEEP_PAUSE_MIN UINT64_C(1000000)
+#define SLEEP_PAUSE_MAX UINT64_C(8000000)
+#define TESTS_ROUND_NS                                                                             \
+    20000 /* of tests that find nothing, for all ranks of a core one after the other */
 #define HOLD_MIN         UINT64_C(1000000) /* without yields, after one that was taken up long */
 #define HOLD_MAX         UINT64_C(32000000)
 #define SPREAD_PAUSE_MIN UINT64_C(1000000)

@@ -53,7 +53,7 @@ static void select_decide(struct dm_rma_select_class *c)
     select_pause(c, has_changed);
 }
 
-static void select_sample(struct dm_rma_select_class *c, double ns)
+static void path_sample(struct dm_rma_select_class *c, double ns)
 {
     if (c->n == 0)
         c->least[0] = c->least[1] = INFINITY;
@@ -92,7 +92,7 @@ void dm_rma_select_sampled(struct dm_rma_select *select, uint64_t now)
         return;
     }
     if (!select->is_void)
-        select_sample(c, (double)(now - select->since) / select->n);
+        path_sample(c, (double)(now - select->since) / select->n);
     else if (++c->n_void == VOIDS)
         select_give_up(c);
 }
