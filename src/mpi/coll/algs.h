@@ -166,6 +166,9 @@ enum dm_coll_needs {
     X(ALLREDUCE, tree, 0, 32, DM_COLL_KIB(32))                                                     \
     X(ALLREDUCE, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(8))                                         \
     X(ALLREDUCE, halving, 0, DM_COLL_ANY, DM_COLL_ALL)                                             \
+    X(REDUCE_SCATTER, shm, 0, 2, DM_COLL_KIB(32))                                                  \
+    X(REDUCE_SCATTER, allreduce, 0, 2, DM_COLL_KIB(4))                                             \
+    X(REDUCE_SCATTER, pairwise, 0, 2, DM_COLL_ALL)                                                 \
     X(REDUCE_SCATTER, shm, 0, 256, DM_COLL_ALL)                                                    \
     X(REDUCE_SCATTER, allreduce, 0, 4, DM_COLL_KIB(4))                                             \
     X(REDUCE_SCATTER, pairwise, 0, 4, DM_COLL_ALL)                                                 \
