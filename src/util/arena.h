@@ -2,9 +2,10 @@
  * An arena: memory that the processes of a host share. It is one sparse file, made by who starts them and
  * inherited by all, of which each takes parts. So it is mapped once, however many processes there are.
  *
- * Parts are not given back, but for all at once: by the last process that closes it. Those with names are found by others. When nothing is left, or where a process
- * has not inherited it, memory files of its own serve. At the front there is space for notes: a few bytes under
- * a name, for all to read; and for rows: a few words for each process, side by side, for all to write.
+ * Parts are not given back, but for all at once: by the last process that closes it. Those with names are found by
+ * others. When nothing is left, or where a process has not inherited it, memory files of its own serve. At the front
+ * there is space for notes: a few bytes under a name, for all to read; and for rows: a few words for each process,
+ * side by side, for all to write.
  */
 #ifndef DM_UTIL_ARENA_H
 #define DM_UTIL_ARENA_H
