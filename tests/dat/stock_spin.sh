@@ -1,8 +1,8 @@
 #!/bin/sh
-# test: timeout=300 san=no prov=datum-tcp,datum-ofi
+# test: timeout=300 san=no
 # The distribution's dtest whose two sides wait for RDMA writes by looking at memory, without a call and without a
-# yield: over sockets only the provider's own threads bring the bytes. The two keep both cores busy, and beside other
-# runs each of the thousands of turns waits for several time slices, so this runs alone (tests/runner/select.sh).
+# yield. The two keep both cores busy, and beside other runs each of the thousands of turns waits for several time
+# slices, so this runs alone (tests/runner/select.sh). Over sockets only the provider's own threads bring the bytes.
 name=${1:?usage: stock_spin.sh PROVIDER}
 log=${TEST_TMP:-.}/conform.log
 conform=$(dirname "$0")/../../scripts/dat-conform
