@@ -54,15 +54,16 @@ static inline enum dm_rma_side dm_rma_select_begin(struct dm_rma_select *select,
     struct dm_rma_select_class *c =
         &select->classes[is_put][select->are_many[is_put]][dm_rma_select_class_of(len)];
 
-    if (select->open != NULL) {
+    if (select->open != NULL && select->win == win) {
         select->n++;
-        select->is_void |= select->open != c || select->win != win;
+        select->is_void |= select->open != c;
         return c->side;
     }
+    select->is_void =
+        select->open != NULL; /* those of another window, which may never be flushed */
     select->open = c;
     select->win = win;
     select->is_put = is_put;
-    select->is_void = false;
     select->n = 1;
     return c->side;
 }

@@ -72,8 +72,13 @@ static void other_windows(void)
     CHECK(sel.open != NULL);
     dm_rma_select_begin(&sel, &win[1], LEN, false);
     CHECK(sel.is_void);
-    dm_rma_select_end(&sel, &win[0]);
+    dm_rma_select_end(&sel, &win[0]); /* it may be gone without a flush */
+    CHECK(sel.open != NULL);
+    dm_rma_select_end(&sel, &win[1]);
     CHECK(sel.open == NULL);
+    dm_rma_select_begin(&sel, &win[1], LEN, false);
+    CHECK(!sel.is_void);
+    dm_rma_select_end(&sel, &win[1]);
 }
 
 int main(void)
