@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/port.h"
 #include "util/clock.h"
+#include "util/port.h"
+#include "util/trial.h"
 
 #define DM_RMA_SELECT_CLASSES 6   /* of lengths: up to 2, 8, 16, 64, 256 KiB, more */
 #define DM_RMA_SELECT_SHORT   512 /* up to here the target's help is faster everywhere */
@@ -22,14 +23,8 @@
 enum dm_rma_side { DM_RMA_HELPED, DM_RMA_ALONE };
 
 struct dm_rma_select_class {
-    enum dm_rma_side side; /* in use, or on trial */
-    bool is_trial;
-    uint8_t n;      /* samples */
-    uint8_t n_void; /* and what was to be one */
-    uint32_t left;  /* flushes before the next samples */
-    uint32_t pause; /* the same for the next time; grows while trials change nothing */
-    double ns[2];   /* a transfer, lately; by side */
-    double least[2];
+    struct dm_trial trial; /* ns of a transfer; its way is a dm_rma_side; uses are flushes */
+    uint8_t n_void;        /* what was to be a sample, since the last one */
 };
 
 struct dm_rma_select {
@@ -57,7 +52,7 @@ static inline enum dm_rma_side dm_rma_select_begin(struct dm_rma_select *select,
     if (select->open != NULL && select->win == win) {
         select->n++;
         select->is_void |= select->open != c;
-        return c->side;
+        return (enum dm_rma_side)c->trial.way;
     }
     select->is_void =
         select->open != NULL; /* those of another window, which may never be flushed */
@@ -65,13 +60,13 @@ static inline enum dm_rma_side dm_rma_select_begin(struct dm_rma_select *select,
     select->win = win;
     select->is_put = is_put;
     select->n = 1;
-    return c->side;
+    return (enum dm_rma_side)c->trial.way;
 }
 
 /* The first transfer since a flush begins, and how long it takes until the next one will count. */
 static inline bool dm_rma_select_is_timed(const struct dm_rma_select *select)
 {
-    return select->n == 1 && select->open->left == 0;
+    return select->n == 1 && select->open->trial.left == 0;
 }
 
 /* A flush of the window is over. */
@@ -81,8 +76,8 @@ static inline void dm_rma_select_end(struct dm_rma_select *select, const void *w
 
     if (c == NULL || select->win != win)
         return;
-    if (dm_likely(c->left > 0 && (select->n > 1) == select->are_many[select->is_put])) {
-        c->left--;
+    if (dm_likely(c->trial.left > 0 && (select->n > 1) == select->are_many[select->is_put])) {
+        c->trial.left--;
         select->open = NULL;
     } else {
         dm_rma_select_sampled(select, dm_clock_ns());

@@ -10,9 +10,9 @@
 #include "onesided/call.h"
 #include "onesided/map.h"
 #include "onesided/move.h"
+#include "onesided/window_copy.h"
 #include "util/cfg.h"
 #include "util/port.h"
-#include "util/copy.h"
 
 /* Runs looked at in one go, on each side. */
 #define N_RUNS 32
@@ -30,7 +30,7 @@ static int transfer_run(const struct dm_rma_call *call, void *local, uint64_t re
 
     if (map != NULL) {
         dm_rma_state.counts.n_path[DM_PATH_LOAD_STORE]++;
-        dm_move(is_put ? map + offset : local, is_put ? local : map + offset, len);
+        dm_rma_copy(is_put ? map + offset : local, is_put ? local : map + offset, len);
         return DM_OK;
     }
     return dm_rma_move_start(call, local, offset, len, is_put);

@@ -6,7 +6,9 @@
 
 #include "onesided/onesided.h"
 #include "onesided/path_select.h"
+#include "onesided/window_copy.h"
 #include "util/pool.h"
+#include "util/trial.h"
 
 /*
  * The paths of puts, gets and updates, and what is counted of them. The tables that choose are in
@@ -42,6 +44,7 @@ struct dm_rma_state {
     bool is_updating;
     int n_lost; /* processes */
     struct dm_rma_select select;
+    struct dm_trial copies[DM_RMA_COPY_CLASSES]; /* way 1: by the C library */
     struct {
         uint64_t n_path[DM_N_PATHS];
         uint64_t n_locks_word;   /* taken by a word */

@@ -8,6 +8,7 @@
 #ifndef DM_UTIL_COPY_H
 #define DM_UTIL_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -59,11 +60,15 @@ static inline void dm_copy(void *to, const void *from, size_t len)
         dm_copy_long(to, from, len);
 }
 
+static inline bool dm_overlaps(const void *a, const void *b, size_t len)
+{
+    return (uintptr_t)a - (uintptr_t)b < len || (uintptr_t)b - (uintptr_t)a < len;
+}
+
 /* len bytes, which may overlap. */
 static inline void dm_move(void *to, const void *from, size_t len)
 {
-    if (len < DM_COPY_LONG || (uintptr_t)to - (uintptr_t)from < len ||
-        (uintptr_t)from - (uintptr_t)to < len)
+    if (len < DM_COPY_LONG || dm_overlaps(to, from, len))
         memmove(to, from, len);
     else
         dm_copy_long(to, from, len);

@@ -3,4 +3,4 @@ SRCS_util += src/util/err.c src/util/log.c src/util/cfg.c src/util/cfg_mpich.c s
 	src/util/pool.c src/util/rbtree.c \
 	src/util/hash.c src/util/futex.c src/util/barrier.c src/util/tune.c src/util/copy.c \
 	src/util/rndv.c src/util/reserve.c src/util/search.c src/util/stack.c src/util/crash.c src/util/where.c \
-	src/util/soft.c src/util/sparse.c src/util/slice.c src/util/key_file.c src/util/self.c src/util/arena.c
+	src/util/soft.c src/util/sparse.c src/util/slice.c src/util/key_file.c src/util/self.c src/util/arena.c src/util/trial.c

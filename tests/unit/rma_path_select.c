@@ -26,7 +26,7 @@ static int epochs(int n, int many, uint64_t helped, uint64_t alone)
             now += side == DM_RMA_ALONE ? alone : helped;
             n_alone += side == DM_RMA_ALONE;
         }
-        if (sel.open->left > 0 && (many > 1) == sel.are_many[1]) {
+        if (sel.open->trial.left > 0 && (many > 1) == sel.are_many[1]) {
             dm_rma_select_end(&sel, &win[0]);
             CHECK(sel.open == NULL);
         } else {

@@ -3,7 +3,6 @@
  */
 #include "dapl_adapt/provider/rndv_select.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -100,16 +99,8 @@ static void select_end_trial(struct dm_rndv_select *select, struct dm_rndv_selec
 /* One more; false: more are wanted. A lost time slice counts as little as a ring that was not in the cache. */
 static bool select_add(struct dm_rndv_select_class *c, double ns, uint64_t now)
 {
-    if (c->n++ == 0) {
-        c->least[0] = ns;
-        c->least[1] = INFINITY;
-    } else if (ns < c->least[0]) {
-        c->least[1] = c->least[0];
-        c->least[0] = ns;
-    } else if (ns < c->least[1]) {
-        c->least[1] = ns;
-    }
-    return c->n == SAMPLES_MOST || (c->n >= SAMPLES && now - c->since > SAMPLES_NS);
+    dm_trial_least_add(&c->least, ns);
+    return c->least.n == SAMPLES_MOST || (c->least.n >= SAMPLES && now - c->since > SAMPLES_NS);
 }
 
 static void select_sample(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
@@ -117,9 +108,9 @@ static void select_sample(struct dm_rndv_select *select, struct dm_rndv_select_c
 {
     if (proto != c->proto || !select_add(c, ns, now)) /* or it began before that changed */
         return;
-    c->n = 0;
+    c->least.n = 0;
     c->since = now;
-    c->ns[proto] = c->least[1];
+    c->ns[proto] = c->least.next;
     if (c->is_trial)
         select_end_trial(select, c, now);
     else if (c->ns[proto] > c->usual * WORSE)
@@ -136,7 +127,7 @@ enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, boo
 
     if (!c->is_trial && now >= c->next_trial) {
         c->is_trial = true;
-        c->n = 0;
+        c->least.n = 0;
         c->since = now;
         c->proto = select_other(c->proto);
         select->n_trials++;
@@ -166,7 +157,7 @@ void dm_rndv_select_follow(struct dm_rndv_select *select, size_t len, enum dm_rn
         return;
     c->proto = proto;
     c->is_trial = false;
-    c->n = 0;
+    c->least.n = 0;
     c->usual = c->ns[proto];
 }
 

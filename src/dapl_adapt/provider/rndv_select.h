@@ -3,8 +3,9 @@
  * pipe moves twice what one process copies; where they do not, or where processes have to wait for a
  * core, a third of it; and that changes within seconds as the system moves processes. So the
  * receiver times what it gets, by classes of length, tries the other protocol now and then, and
- * stays with the better. In an exchange the protocol decides, too, in which cache the program then finds what it
- * sends and receives: there the time from one message to the next is compared. No locks: the caller's global lock guards it. Units: bytes, nanoseconds.
+ * stays with the better. In an exchange the protocol decides, too, in which cache the program then finds
+ * what it sends and receives: there the time from one message to the next is compared. No locks: the
+ * caller's global lock guards it. Units: bytes, nanoseconds.
  */
 #ifndef DM_DAPL_ADAPT_PROVIDER_RNDV_SELECT_H
 #define DM_DAPL_ADAPT_PROVIDER_RNDV_SELECT_H
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "util/rndv.h"
+#include "util/trial.h"
 
 #define DM_RNDV_SELECT_LENGTHS 3 /* below 128 KiB, below 1 MiB, the others */
 #define DM_RNDV_SELECT_CLASSES (2 * DM_RNDV_SELECT_LENGTHS) /* and of those for exchanges */
@@ -26,9 +28,8 @@ struct dm_rndv_select_class {
     double usual;                     /* ns of the protocol in use, when it was chosen */
     enum dm_rndv proto;               /* in use, or on trial */
     bool is_trial;
-    /* Samples under way, of which the best but one counts. */
-    int n;
-    double least[2];
+    /* Samples under way. */
+    struct dm_trial_least least;
     uint64_t since;
     uint64_t next_trial;
     uint64_t pause; /* between trials; grows while they change nothing */
