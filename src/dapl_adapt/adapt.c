@@ -32,6 +32,7 @@
 #include "dapl_adapt/eager/attach.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/walk.h"
+#include "dapl_adapt/open_arena.h"
 #include "dapl_adapt/open_rails.h"
 #include "dapl_adapt/progress/dispatch.h"
 #include "dapl_adapt/progress/relay.h"
@@ -271,7 +272,6 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->self.job = dm_hash_text(DM_HASH_TEXT, job->name != NULL ? job->name : "");
     adapt->self.rank = (uint32_t)job->rank;
     adapt->mem.page = (size_t)sysconf(_SC_PAGESIZE);
-    (void)dm_arena_open(&adapt->mem.arena, false);
     adapt->own_host = dm_addr_own_host(job->node_name);
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
@@ -279,6 +279,8 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     if (job->size > 1)
         dm_procs_want_files(job->size);
     err = open_check_settings(adapt);
+    if (err == DM_OK)
+        err = dm_open_arena(adapt);
     if (err == DM_OK)
         err = dm_open_conf(adapt);
     if (err == DM_OK)

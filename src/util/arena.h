@@ -1,6 +1,7 @@
 /*
  * An arena: memory that the processes of a host share. It is one sparse file, made by who starts them and
- * inherited by all, of which each takes parts. So it is mapped once, however many processes there are.
+ * inherited by all, or made by the first and opened by the others; each takes parts of it. So it is mapped once,
+ * however many processes there are.
  *
  * Parts are not given back, but for all at once: by the last process that closes it. Those with names are found by
  * others. When nothing is left, or where a process has not inherited it, memory files of its own serve. At the front
@@ -20,8 +21,9 @@
 
 #define DM_ARENA_MAGIC UINT64_C(0x616e6572622d6d64)
 
-/* How processes find it: "fd:device:inode". */
-#define DM_ARENA_ENV "DATUM_ARENA"
+/* How processes find it: "fd:device:inode"; or that there is none, and none is to be made. */
+#define DM_ARENA_ENV  "DATUM_ARENA"
+#define DM_ARENA_NONE "no"
 
 enum {
     DM_ARENA_PARTS = 4096,

@@ -6,7 +6,17 @@
 cat >prog.c <<'END'
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+/* How many mappings of memory files with that name. */
+static int count_maps(const char *name)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL) n += strstr(line, name) != NULL;
+    return n;
+}
 int main(int argc, char **argv)
 {
     int rank, size, sum = 0;
@@ -16,6 +26,11 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) printf("%d ranks, sum %d\n", size, sum);
+    if (argc > 1 && strcmp(argv[1], "arena") == 0) {
+        const char *text = getenv("DATUM_ARENA");
+        printf("%s\n", text == NULL || strcmp(text, "no") == 0 ? "no arena"
+                       : count_maps("memfd:datum-arena") > 0 ? "arena" : "an arena that is not used");
+    }
     if (argc > 1 && strcmp(argv[1], "left") == 0 && rank == 1) MPI_Abort(MPI_COMM_WORLD, 13);
     MPI_Finalize();
     return 0;
@@ -47,6 +62,18 @@ prints() { # WANT COMMAND...: the lines, sorted
     echo "got: $got"
     return 1
 }
+arena() { # WANT COMMAND...: how many ranks have one
+    local want=$1
+    shift
+    prints "$want" bash -c '"$@" | grep arena | sort | uniq -c | tr -s " "' x timeout 60 "$@" ./prog arena
+}
+check 'an arena by mpiexec' arena ' 5 arena' mpiexec -n 5
+check 'an arena by Hydra' arena ' 5 arena' mpiexec.hydra -n 5
+check 'hosts of one rank' arena ' 2 no arena' mpiexec.hydra -launcher fork -hosts one,two -n 2
+check 'two hosts, and one rank alone' arena $' 1 no arena\n 2 arena' \
+    mpiexec.hydra -launcher fork -hosts one,two -ppn 2 -n 3
+small() { (ulimit -f 200000; arena ' 5 no arena' mpiexec.hydra -n 5); } # files of less than 200 MB
+check 'no arena can be made' small
 name='echo $PMI_RANK $MPI_LOCALRANKID $MPIR_CVAR_CH3_INTERFACE_HOSTNAME'
 check 'ranks in turn' prints $'0 0 one\n1 0 two\n2 1 one\n3 1 two' on_two -n 4 sh -c "$name"
 check '-ppn' prints $'0 0 one\n1 1 one\n2 0 two' on_two -ppn 2 -n 3 sh -c "$name"

@@ -259,6 +259,7 @@ static void rdma_over(struct job_proc *proc, struct window *wins, unsigned char 
 
 static void share_window(struct job_proc *proc, struct window *wins, void *mem, struct dm_mr *mr)
 {
+    static int n_shares;
     char text[200];
     char key[32];
 
@@ -267,19 +268,20 @@ static void share_window(struct job_proc *proc, struct window *wins, void *mem, 
     snprintf(text, sizeof(text), "%llx %x %x %x %x", (unsigned long long)wins[proc->rank].addr,
              wins[proc->rank].rkey.ctx[0], wins[proc->rank].rkey.ctx[1],
              wins[proc->rank].rkey.ctx[2], wins[proc->rank].rkey.ctx[3]);
-    snprintf(key, sizeof(key), "win-%d-%d", proc->n_puts, proc->rank);
+    snprintf(key, sizeof(key), "win-%d-%d", n_shares, proc->rank);
     job_put(proc, key, text);
     job_fence(proc);
     for (int p = 0; p < proc->size; p++) {
         unsigned long long addr;
 
-        snprintf(key, sizeof(key), "win-%d-%d", proc->n_puts - 1, p);
+        snprintf(key, sizeof(key), "win-%d-%d", n_shares, p);
         CHECK_EQ(job_get(proc, key, text, sizeof(text)), DM_OK);
         CHECK_EQ(sscanf(text, "%llx %x %x %x %x", &addr, &wins[p].rkey.ctx[0], &wins[p].rkey.ctx[1],
                         &wins[p].rkey.ctx[2], &wins[p].rkey.ctx[3]),
                  5);
         wins[p].addr = addr;
     }
+    n_shares++;
 }
 
 static void rdma_main(struct job_proc *proc)

@@ -129,7 +129,7 @@ static bool add_ours(struct dm_launch_list *env, const struct dm_launch_node *no
         is_good = asprintf(&text, "MPI_LOCALNCORES=%d", n_cores) >= 0 && env_set(env, text);
     if (is_good && node->port_fd < 0)
         is_good = asprintf(&text, "PMI_SIZE=%d", node->place->n_ranks) >= 0 && env_set(env, text);
-    if (is_good && node->arena_text[0] != '\0')
+    if (is_good)
         is_good = asprintf(&text, DM_ARENA_ENV "=%s", node->arena_text) >= 0 && env_set(env, text);
     if (is_good && (node->kin.is_spawned || node->kin.has_parent))
         is_good = env_add(env, "PMI_SPAWNED=1");

@@ -160,9 +160,10 @@ static void start_ranks(void *arg)
 /* Ranks of one host share memory. Those of a job that is started later have none in common with the others. */
 static void start_with_arena(struct dm_launch_node *node)
 {
-    node->arena_text[0] = '\0';
     if (node->n_ranks > 1)
         node->arena_fd = dm_arena_make(node->n_ranks, node->arena_text, sizeof(node->arena_text));
+    if (node->arena_fd < 0)
+        snprintf(node->arena_text, sizeof(node->arena_text), "%s", DM_ARENA_NONE);
     dm_launch_session_run(start_ranks, node);
     if (node->arena_fd >= 0)
         close(node->arena_fd); /* it lives as long as they do */

@@ -100,7 +100,7 @@ struct dm_launch_node {
     int n_in_barrier;
     int pmi_fd;          /* the number of the connection in a rank */
     int arena_fd;        /* memory that the ranks share, while they are started; -1: none */
-    char arena_text[64]; /* and how they find it, or "" */
+    char arena_text[64]; /* and how they find it */
     int port_fd;         /* -pmi-port: listening, else -1 */
     int port;
     struct dm_launch_watch port_watch;
