@@ -62,27 +62,24 @@ static int arena_offer(const struct dm_adapt *adapt, char *text, size_t len)
     return adapt->job.kv.put(adapt->job.kv.arg, key, place);
 }
 
-/* A descriptor of our own of the file that the first one has made. */
-static int arena_join(const struct dm_adapt *adapt, int first, char *text, size_t len)
+/* A descriptor of our own of the file that the first one has made, if it can be had. */
+static void arena_join(const struct dm_adapt *adapt, int first, char *text, size_t len)
 {
     char key[KEY_LEN], place[DM_KV_VAL_MAX], path[KEY_LEN], file[KEY_LEN];
-    int fd, err;
     long pid;
+    int fd;
 
-    arena_key(first, key);
-    err = adapt->job.kv.get(adapt->job.kv.arg, key, place, sizeof(place));
-    if (err != DM_OK)
-        return err;
     snprintf(text, len, DM_ARENA_NONE);
-    if (sscanf(place, "%ld:%d:%63s", &pid, &fd, file) != 3)
-        return DM_OK;
+    arena_key(first, key);
+    if (adapt->job.kv.get(adapt->job.kv.arg, key, place, sizeof(place)) != DM_OK ||
+        sscanf(place, "%ld:%d:%63s", &pid, &fd, file) != 3)
+        return;
     snprintf(path, sizeof(path), "/proc/%ld/fd/%d", pid, fd);
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) /* it is another one's, or not to be seen from here */
         DM_TRACE(CONN, "the arena of rank %d cannot be opened", first);
     else
         snprintf(text, len, "%d:%s", fd, file);
-    return DM_OK;
 }
 
 /* The launcher has made none. */
@@ -97,7 +94,7 @@ static int arena_share(const struct dm_adapt *adapt)
     if (err == DM_OK)
         err = job->kv.fence(job->kv.arg);
     if (err == DM_OK && first != job->rank)
-        err = arena_join(adapt, first, text, sizeof(text));
+        arena_join(adapt, first, text, sizeof(text));
     if (err == DM_OK && setenv(DM_ARENA_ENV, text, 1) != 0)
         err = DM_FAIL(DM_ENOMEM, "the variable %s", DM_ARENA_ENV);
     return err;
