@@ -16,13 +16,14 @@
 #include "dapl_adapt/core/tx.h"
 #include "fake_dat.h"
 
-#define N         2
-#define TOTAL     6000
-#define XFERS     6
-#define XFER_MAX  5000
-#define LIMIT_NS  20000000000u
-#define SCHEDULES (is_full ? 400 : 150) /* TEST_FULL=yes: more */
-#define POINTS    120
+#define N            2
+#define TOTAL        6000
+#define XFERS        6
+#define XFER_MAX     5000
+#define LIMIT_NS     20000000000u
+#define SCHEDULES    (is_full ? 400 : 150) /* TEST_FULL=yes: more */
+#define POINTS       120
+#define LATE_NUMBERS (is_full ? 12 : 3)
 
 static bool is_full;
 
@@ -425,6 +426,21 @@ static void points(void)
     }
 }
 
+/* The same where writes complete before they are placed, and the other end does not notice that it is over. */
+static void late_points(void)
+{
+    for (unsigned i = 1; i <= LATE_NUMBERS * POINTS && test_n_failed == 0; i++) {
+        open_both(i / POINTS);
+        schedule = i;
+        sides[0].n_xfers = sides[1].n_xfers = 12;
+        FAKE_CALL(fake.delay = i % 3 * 3; fake.is_late = true);
+        plan_break(i % POINTS);
+        FAKE_CALL(fake.breaks_half = true);
+        finish_schedule(0);
+        close_both();
+    }
+}
+
 static void mixed(void)
 {
     is_mixed = true;
@@ -688,6 +704,7 @@ int main(int argc, char **argv)
     run("DATUM_EAGER=sendrecv", all);
     run("DATUM_EAGER=basic", all);
     run("DATUM_EAGER=rdma", mixed);
+    run("DATUM_EAGER=rdma", late_points);
     run("DATUM_EAGER=rdma DATUM_RAILS=1 DATUM_RING_SLOTS=64 DATUM_RING_SLOT_SIZE=5000", all);
     run("DATUM_EAGER=rdma DATUM_RAIL_RETRY=50us", hasty);
     run("DATUM_EAGER=sendrecv DATUM_RAIL_RETRY=50us", hasty);

@@ -394,6 +394,10 @@ static bool rdmaq_has_writes(const struct dm_rdmaq *rdmaq)
         if (rdma != NULL && !rdma->is_read)
             return true;
     }
+    /* completed, but where writes complete before they are placed the read behind them has not been posted yet */
+    for (rdma = rdmaq->queue_head; rdma != NULL && rdmaq->ia->caps.is_late; rdma = rdma->next)
+        if (!rdma->is_read && rdma->left < rdma->len)
+            return true;
     return false;
 }
 
