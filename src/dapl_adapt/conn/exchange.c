@@ -379,11 +379,24 @@ static void rails_add(struct dm_conn *conn, bool is_near, bool takes_local, bool
     }
 }
 
+/* The rails that both have, in order of preference. */
+static void addr_match(struct dm_conn *conn)
+{
+    bool is_near = dm_addr_is_near(conn);
+
+    if (conn->adapt->rails.is_named) {
+        rails_add(conn, is_near, true, true);
+    } else { /* inside a host what stays inside comes first */
+        rails_add(conn, is_near, true, false);
+        rails_add(conn, is_near, false, true);
+    }
+    conn->rails.n_all = conn->rails.n;
+}
+
 int dm_addr_fetch(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
     struct dm_addr *addr;
-    bool is_near;
     int err;
 
     if (conn->addr != NULL)
@@ -396,19 +409,13 @@ int dm_addr_fetch(struct dm_conn *conn)
         free(addr);
         return err;
     }
+    pthread_mutex_lock(&adapt->shared.lock); /* the server may have a request of that process */
     conn->addr = addr;
     err = addr_check_settings(conn);
-    if (err != DM_OK)
-        return err;
-    is_near = dm_addr_is_near(conn);
-    if (adapt->rails.is_named) {
-        rails_add(conn, is_near, true, true);
-    } else { /* inside a host what stays inside comes first */
-        rails_add(conn, is_near, true, false);
-        rails_add(conn, is_near, false, true);
-    }
-    conn->rails.n_all = conn->rails.n;
-    return conn->rails.n > 0 ? DM_OK : rails_none(conn);
+    if (err == DM_OK)
+        addr_match(conn);
+    pthread_mutex_unlock(&adapt->shared.lock);
+    return err != DM_OK || conn->rails.n > 0 ? err : rails_none(conn);
 }
 
 void dm_addr_match_more(struct dm_conn *conn)
