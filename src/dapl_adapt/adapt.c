@@ -31,6 +31,7 @@
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/attach.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/walk.h"
 #include "dapl_adapt/open_arena.h"
 #include "dapl_adapt/open_rails.h"
@@ -132,6 +133,8 @@ static void open_init_shared(struct dm_adapt *adapt)
     pthread_condattr_destroy(&attr);
     dm_list_init(&adapt->shared.notes);
     dm_list_init(&adapt->poll.connecting);
+    dm_list_init(&adapt->poll.datagrams.unread);
+    dm_list_init(&adapt->poll.datagrams.blocked);
     dm_procs_init(adapt);
     dm_mem_pool_init(&adapt->mem.pool);
     adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
@@ -225,8 +228,10 @@ static int open_job(struct dm_adapt *adapt)
 {
     int err = dm_open_rails(adapt, adapt->job.size - 1, dm_adapt_is_one_host(adapt));
 
-    if (err == DM_OK)
+    if (err == DM_OK) {
+        dm_eager_datagrams_open(adapt); /* before others may look for them */
         err = dm_addr_publish(adapt);
+    }
     if (err == DM_OK)
         err = dm_addr_oversubscribed(adapt, &adapt->is_oversubscribed);
     if (err == DM_OK)
@@ -243,6 +248,7 @@ static int open_job(struct dm_adapt *adapt)
 
 static void close_free_all(struct dm_adapt *adapt)
 {
+    dm_eager_datagrams_close(adapt);
     dm_open_stop_servers(adapt);
     dm_relay_stop(adapt);
     dm_conn_free_all(adapt);

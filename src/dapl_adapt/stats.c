@@ -112,6 +112,7 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     stats_add(list, "memory of peers: shared receives", "bytes", shared);
     stats_add(list, "memory of peers: rings", "bytes", rings);
     stats_add(list, "  for each peer", "bytes", n_up > 0 ? (objects + rings + shared) / n_up : 0);
+    stats_add(list, "datagrams", "", adapt->poll.datagrams.n_sent);
 }
 
 uint64_t dm_adapt_fixed_len(const struct dm_adapt *adapt)

@@ -28,6 +28,43 @@ bool dm_arena_is_head(const struct dm_arena_head *head, size_t size)
     return size >= sizeof(*head) && head->magic == DM_ARENA_MAGIC && head->size == size;
 }
 
+/* ---- boxes ---- */
+
+#define BOXES_AT ((sizeof(struct dm_arena_head) + 4095) / 4096 * 4096)
+
+/* Processes that have a box: what the head says was written by others. */
+static uint64_t arena_n_boxes(const struct dm_arena_head *head)
+{
+    return head->n <= DM_ARENA_NOTES ? head->n : 0;
+}
+
+/* Where slots begin, and end. */
+static uint64_t arena_slots_at(uint64_t n)
+{
+    return BOXES_AT + (n * DM_ARENA_BOX_LEN + 4095) / 4096 * 4096;
+}
+
+static uint64_t arena_slots_end(uint64_t n)
+{
+    return arena_slots_at(n) + n * DM_ARENA_SLOTS * DM_ARENA_SLOT_LEN;
+}
+
+void *dm_arena_box(const struct dm_arena *arena, uint32_t number)
+{
+    uint64_t n = arena_n_boxes(arena->head);
+
+    if (number >= n || arena->mapped < arena_slots_end(n))
+        return NULL;
+    return (char *)arena->head + BOXES_AT + (size_t)number * DM_ARENA_BOX_LEN;
+}
+
+void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot)
+{
+    uint64_t n = arena_n_boxes(arena->head);
+
+    return (char *)arena->head + arena_slots_at(n) + (slot * n + number) * DM_ARENA_SLOT_LEN;
+}
+
 /* ---- making ---- */
 
 /* The head of a new file; peers rely on its length. */
@@ -43,7 +80,7 @@ static bool arena_set_up(int fd, size_t size, int n)
 
 int dm_arena_make(int n, char *text, size_t len)
 {
-    size_t size = (size_t)n * (PROCESS_LEN + (size_t)n * PAIR_LEN);
+    size_t size = arena_slots_end((uint64_t)n) + (size_t)n * (PROCESS_LEN + (size_t)n * PAIR_LEN);
     struct rlimit lim;
     struct stat st;
     int fd;
@@ -154,10 +191,11 @@ bool dm_arena_is_large(const struct dm_arena *arena)
 uint64_t dm_arena_take(const struct dm_arena *arena, size_t len, size_t align)
 {
     uint64_t taken = atomic_load_explicit(&arena->head->taken, memory_order_relaxed);
+    uint64_t first = arena_slots_end(arena_n_boxes(arena->head));
     uint64_t at;
 
     do {
-        at = taken > sizeof(*arena->head) ? taken : sizeof(*arena->head);
+        at = taken > first ? taken : first;
         at = (at + align - 1) & ~((uint64_t)align - 1);
         if (at > arena->size || len > arena->size - at)
             return 0;

@@ -6,7 +6,8 @@
  * Parts are not given back, but for all at once: by the last process that closes it. Those with names are found by
  * others. When nothing is left, or where a process has not inherited it, memory files of its own serve. At the front
  * there is space for notes: a few bytes under a name, for all to read; and for rows: a few words for each process,
- * side by side, for all to write.
+ * side by side, for all to write. Behind that a box for each process is laid out likewise, with slots: those with the
+ * same number side by side, so that who writes to the first slots of many touches few pages.
  */
 #ifndef DM_UTIL_ARENA_H
 #define DM_UTIL_ARENA_H
@@ -29,7 +30,10 @@ enum {
     DM_ARENA_PARTS = 4096,
     DM_ARENA_NOTES = 4096,
     DM_ARENA_TEXT = 2 << 20,
-    DM_ARENA_ROWS = 2 << 20
+    DM_ARENA_ROWS = 2 << 20,
+    DM_ARENA_BOX_LEN = 256,
+    DM_ARENA_SLOTS = 512, /* of a box */
+    DM_ARENA_SLOT_LEN = 1152
 };
 
 /* A part with a name. */
@@ -101,6 +105,10 @@ bool dm_arena_number(const struct dm_arena *arena, uint64_t name, uint32_t *numb
 /* The row with that number: cache lines with one word, then a bit for each row. NULL: the arena was made for
  * fewer processes, or for too many. */
 void *dm_arena_row(const struct dm_arena *arena, uint32_t number);
+/* The box with that number, and a slot of it; the arena is mapped as a whole. NULL: the arena was made for fewer
+ * processes. */
+void *dm_arena_box(const struct dm_arena *arena, uint32_t number);
+void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot);
 /* Is it the head of one, of that size? */
 bool dm_arena_is_head(const struct dm_arena_head *head, size_t size);
 

@@ -1,7 +1,8 @@
 /* test: np=20 prov=datum-shm cfg=CONNECT=demand timeout=60 */
 /*
  * First messages of everybody to everybody inside a host: neither descriptors nor mappings of memory files
- * grow with the peers, where the ranks have an arena, whoever started them.
+ * grow with the peers, where the ranks have an arena, whoever started them; and nobody becomes connected
+ * for it.
  */
 #include <dirent.h>
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter.h"
 #include "mp_test.h"
 
 enum { N = 20, GUARDED = 8 };
@@ -59,18 +61,21 @@ static void exchange(void)
 int main(int argc, char **argv)
 {
     const char *arena;
-    int n_before;
+    int n_before, level;
 
+    MUST(MPI_T_init_thread(MPI_THREAD_SINGLE, &level));
     mp_start(&argc, &argv);
     arena = getenv("DATUM_ARENA");
     n_before = count_descriptors();
     exchange();
     MPI_Barrier(MPI_COMM_WORLD);
     if (arena != NULL && strcmp(arena, "no") != 0) {
+        CHECK_EQ(counter("peers connected"), 0);
         CHECK(count_descriptors() - n_before <= GUARDED); /* it watches so many processes */
         CHECK_EQ(count_maps("memfd:datum-shm"), 0);       /* segments */
         CHECK_EQ(count_maps("memfd:datum-ring"), 0);
         CHECK(count_maps("memfd:datum-arena") > 0);
     }
+    MUST(MPI_T_finalize());
     return mp_finish();
 }

@@ -124,6 +124,26 @@ static void test_rows(void)
     arena.head->n = 2;
 }
 
+/* Side by side, as are slots with the same number, in front of all that is taken. */
+static void test_boxes(void)
+{
+    char *boxes[2] = {dm_arena_box(&arena, 0), dm_arena_box(&arena, 1)};
+    char *first = dm_arena_slot(&arena, 0, 0);
+
+    CHECK(boxes[0] >= (char *)(arena.head + 1));
+    CHECK(boxes[1] == boxes[0] + DM_ARENA_BOX_LEN);
+    CHECK(dm_arena_box(&arena, 2) == NULL);
+    CHECK(first >= boxes[1] + DM_ARENA_BOX_LEN);
+    CHECK_EQ((uintptr_t)first % 64, 0);
+    CHECK((char *)dm_arena_slot(&arena, 1, 0) == first + DM_ARENA_SLOT_LEN);
+    CHECK((char *)dm_arena_slot(&arena, 0, 1) == first + 2 * DM_ARENA_SLOT_LEN);
+    CHECK((char *)arena.head + dm_arena_take(&arena, 1, 1) >=
+          (char *)dm_arena_slot(&arena, 1, DM_ARENA_SLOTS - 1) + DM_ARENA_SLOT_LEN);
+    arena.head->n = UINT64_MAX; /* nonsense of somebody else */
+    CHECK(dm_arena_box(&arena, 1) == NULL);
+    arena.head->n = 2;
+}
+
 static bool is_there(int fd, uint64_t at)
 {
     char c = 0;
@@ -268,6 +288,7 @@ int main(void)
     CHECK(!dm_arena_is_large(&arena));
     test_last();
     test_rows();
+    test_boxes();
     test_notes();
     test_inherited();
     test_limited();

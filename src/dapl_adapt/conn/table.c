@@ -87,6 +87,9 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     conn->tx.ring.max = conn->tx.most = adapt->rings.stride - DM_TRAILER_LEN;
     conn->rx.ring.trailer = &adapt->no_trailer; /* nothing arrives before there is a ring */
     conn->rx.ring.tag = dm_trailer_tag(1);
+    conn->rx.has_datagrams = conn->who.foreign == NULL;
+    dm_list_init(&conn->rx.datagrams.unread);
+    dm_list_init(&conn->tx.datagrams.blocked);
     for (int k = 0; k < DM_LINK_N; k++) {
         conn->link[k].conn = conn;
         conn->link[k].kind = (enum dm_link_kind)k;
@@ -115,6 +118,20 @@ static void conn_unlink(struct dm_conn *conn)
     atomic_store_explicit(&adapt->conns[conn->proc], NULL, memory_order_release);
 }
 
+void dm_conn_drop_datagrams(struct dm_conn *conn)
+{
+    struct dm_rx_datagrams *rx = &conn->rx.datagrams;
+
+    while (rx->in != NULL) {
+        struct dm_datagram_in *next = rx->in->next;
+
+        free(rx->in);
+        rx->in = next;
+    }
+    dm_list_del(&rx->unread);
+    dm_list_del(&conn->tx.datagrams.blocked);
+}
+
 void dm_conn_free(struct dm_conn *conn, bool is_end)
 {
     struct dm_adapt *adapt = conn->adapt;
@@ -137,6 +154,7 @@ void dm_conn_free(struct dm_conn *conn, bool is_end)
         free(conn->rdmaq[k].posted);
     while (conn->tx.direct.n_refs > 0)
         dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
+    dm_conn_drop_datagrams(conn);
     free((void *)conn->rx.trailers);
     free(conn->rx.iov);
     free(conn->rx.places);

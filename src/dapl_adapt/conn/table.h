@@ -23,6 +23,8 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc);
  * no others. The main thread, lock held.
  */
 void dm_conn_free(struct dm_conn *conn, bool is_end);
+/* Datagrams that were not read; none come any more. */
+void dm_conn_drop_datagrams(struct dm_conn *conn);
 /* Are both links there and allowed to post? */
 bool dm_conn_is_complete(const struct dm_conn *conn);
 /* In the counts of its rail from now on, and not any more. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "dapl_adapt/core/mem_pool.h"
+#include "dapl_adapt/core/datagram.h"
 #include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/core/rdmaq.h"
@@ -50,6 +51,7 @@ struct dm_poll {
     int n_hot;   /* of these looked at in every poll: the first ones */
     int next_cold;
     struct dm_pending pending;
+    struct dm_datagram_poll datagrams;
     int n_blocked; /* pipes somebody waits for */
     int n_dying;
     int n_writable_due; /* conns with is_writable_due */

@@ -24,7 +24,8 @@ enum dm_record_protocol {
     /* DATUM_EAGER=basic: the data, then the trailer, without credits, to an array behind the shadow buffer */
     DM_RECORD_BASIC,
     /* a send into a posted buffer: at the slot's start; the trailer is copied to an array */
-    DM_RECORD_SEND
+    DM_RECORD_SEND,
+    DM_RECORD_DATAGRAM /* a place for a datagram is reserved, there is no pipe yet (core/datagram.h) */
 };
 
 #define DM_TRAILER_LEN       8

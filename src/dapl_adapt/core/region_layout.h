@@ -33,7 +33,8 @@ struct dm_ctl {
     _Atomic uint64_t credit; /* written by the peer */
     _Atomic uint64_t
         asleep; /* written by the peer: it wants a notification behind the next record */
-    char pad[DM_CACHE_LINE - 16];
+    _Atomic uint64_t datagrams; /* written by the peer before its first record (core/datagram.h) */
+    char pad[DM_CACHE_LINE - 24];
     uint64_t first[DM_CACHE_LINE / 8]; /* first message of the RDMA link */
     _Atomic uint64_t peer_closing;     /* written by the peer when it leaves: DM_CTL_, records */
     uint64_t notify[2];                /* the peer's notification, and the source of ours */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/datagram.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/provider/dat.h"
 #include "util/port.h"
@@ -39,6 +40,7 @@ struct dm_rx {
     uint32_t peer_credit; /* what the peer reported last, 16 bits */
     uint8_t protocol;     /* enum dm_record_protocol; not 0: trailers are not in the slots */
     bool is_asked;        /* the peer waits for credits */
+    bool has_datagrams;   /* they are read before the ring */
     uint32_t stride;
     uint64_t len_got; /* bytes of records */
     /* colder */
@@ -51,6 +53,7 @@ struct dm_rx {
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */
     uint32_t *places;           /* receives from a shared queue: by slots, its buffers, */
     uint32_t grant;             /* of which it may have so many: n_slots at most; 0: not shared */
+    struct dm_rx_datagrams datagrams;
 };
 
 static inline bool dm_rx_ring_has(const struct dm_rx_ring *ring)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/datagram.h"
 #include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/provider/dat.h"
@@ -117,6 +118,7 @@ struct dm_tx {
     struct dm_tx_direct direct;
     struct dm_tx_loan loan;
     struct dm_pending_peer pending;
+    struct dm_tx_datagrams datagrams;
 };
 
 /*

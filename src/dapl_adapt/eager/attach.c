@@ -6,6 +6,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/replay.h"
 #include "dapl_adapt/eager/setup.h"
@@ -44,6 +45,7 @@ int dm_eager_up(struct dm_conn *conn)
     if (err != DM_OK || !link->is_active)
         return err;
     link->may_post = true;
+    dm_eager_datagrams_count(conn);
     dm_eager_refill(conn);
     err = dm_eager_send_empty(conn, 0);
     dm_eager_refill(conn);

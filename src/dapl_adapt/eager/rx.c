@@ -13,6 +13,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/sr.h"
 #include "dapl_adapt/public/pipe.h"
 #include "util/clock.h"
@@ -38,6 +39,11 @@ size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
     uint64_t word;
     uint32_t len;
 
+    if (dm_unlikely(rx->has_datagrams)) {
+        len = (uint32_t)dm_eager_datagram_peek(conn, data_p);
+        if (rx->has_datagrams)
+            return len;
+    }
     while (rx->left == 0) {
         word = atomic_load_explicit(rx->ring.trailer, memory_order_acquire);
         if ((word ^ rx->ring.tag) >> DM_TRAILER_TAG != 0)
@@ -67,6 +73,10 @@ void dm_adapt_eager_consume(struct dm_conn *conn, size_t len)
     struct dm_rx *rx = &conn->rx;
 
     dm_clock_copied(len);
+    if (dm_unlikely(rx->has_datagrams)) {
+        dm_eager_datagram_consume(conn, len);
+        return;
+    }
     rx->data += len;
     rx->left -= (uint32_t)len;
     if (dm_likely(rx->left == 0))
@@ -87,6 +97,7 @@ void dm_eager_next(struct dm_conn *conn)
     if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
         /* the connector has spoken: we may too (later epochs: replay.c) */
         conn->link[DM_LINK_PIPE].may_post = true;
+        dm_eager_datagrams_count(conn);
         dm_eager_refill(conn);
         if (!conn->is_writable_due) {
             conn->is_writable_due = true;

@@ -17,6 +17,7 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/eager/srq.h"
 #include "dapl_adapt/provider/dat.h"
@@ -160,8 +161,10 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     has_cells = is_first && tx->place.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
     if (has_cells)
         setup_cells(conn, addr);
-    if (is_first)
+    if (is_first) {
         dm_eager_place_start(conn, has_cells);
+        dm_eager_datagrams_end(conn, has_cells && conn->who.foreign == NULL);
+    }
     if (has_cells && conn->link[DM_LINK_PIPE].answer.pending && dm_conn_has_pending(conn) &&
         dm_addr_join_pending(conn))
         dm_active_join_pending(conn);

@@ -24,6 +24,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/notify.h"
@@ -55,7 +56,7 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
         return false;
     if (conn->was_up && conn->link[DM_LINK_PIPE].may_post)
         dm_eager_refill(conn);
-    else
+    else if (!dm_eager_datagram_waits(conn))
         dm_adapt_connect(conn);
     if (tx->n_avail > 0)
         return true;
@@ -82,12 +83,20 @@ static DM_NOINLINE bool tx_find_place(struct dm_conn *conn, size_t len)
     return tx_find_credits(conn);
 }
 
+/* A place where there is none at hand: in a datagram, in *place_p, or in a ring. */
+static DM_NOINLINE bool tx_find_any(struct dm_conn *conn, size_t len, void **place_p)
+{
+    *place_p = conn->was_up ? NULL : dm_eager_datagram_reserve(conn, len);
+    return *place_p == NULL && tx_find_place(conn, len);
+}
+
 void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
+    void *place;
 
-    if (dm_unlikely((len > tx->ring.max || tx->n_avail == 0) && !tx_find_place(conn, len)))
-        return NULL;
+    if (dm_unlikely((len > tx->ring.max || tx->n_avail == 0) && !tx_find_any(conn, len, &place)))
+        return place;
     tx->reserved = dm_record_space((uint32_t)len);
     return tx->ring.trailer - tx->reserved;
 }
@@ -119,6 +128,10 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
 
     if (dm_unlikely(len == 0))
         return DM_OK;
+    if (dm_unlikely(conn->tx.protocol == DM_RECORD_DATAGRAM)) {
+        dm_eager_datagram_commit(conn, len);
+        return DM_OK;
+    }
     err = tx_commit(conn, len);
     if (dm_likely(err == DM_OK))
         dm_eager_notify(conn);
@@ -345,6 +358,21 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
     return rc;
 }
 
+/* All of it in a datagram. False: that cannot be. */
+static bool tx_put_datagram(struct dm_conn *conn, const struct iovec *iov, int n_iov, size_t len)
+{
+    char *place = len > 0 ? dm_eager_datagram_reserve(conn, len) : NULL;
+
+    if (place == NULL)
+        return false;
+    for (int i = 0; i < n_iov; i++) {
+        memcpy(place, iov[i].iov_base, iov[i].iov_len);
+        place += iov[i].iov_len;
+    }
+    dm_eager_datagram_commit(conn, len);
+    return true;
+}
+
 int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov, size_t *taken_p)
 {
     struct dm_tx *tx = &conn->tx;
@@ -359,6 +387,10 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         return conn->parting.is_over ? DM_OK : DM_EPEER;
     for (int i = 0; i < n_iov; i++)
         left += iov[i].iov_len;
+    if (dm_unlikely(!conn->was_up) && tx_put_datagram(conn, iov, n_iov, left)) {
+        *taken_p = left;
+        return DM_OK;
+    }
     while (left > 0) {
         /* whole slots while there is much, so that pages and lines stay aligned */
         len = left > tx->most ? tx->piece : left;

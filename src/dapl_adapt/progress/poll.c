@@ -13,11 +13,13 @@
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/datagram.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/srq.h"
 #include "dapl_adapt/progress/dispatch.h"
@@ -59,6 +61,7 @@ static void poll_report_writable(struct dm_adapt *adapt)
 {
     struct dm_conn *conn;
 
+    dm_eager_datagrams_unblock(adapt);
     for (int i = 0; i < adapt->poll.n_active; i++) {
         conn = adapt->poll.active[i];
         if (!conn->tx.is_blocked && !conn->is_writable_due)
@@ -96,7 +99,10 @@ static void poll_report_failed(struct dm_adapt *adapt)
                 dm_pending_again(conn);
             continue;
         }
+        if (!dm_list_is_empty(&conn->rx.datagrams.unread))
+            continue;
         dm_conn_set_state(conn, DM_CONN_LOST);
+        dm_conn_drop_datagrams(conn);
         dm_eager_srq_leave(conn);
         dm_eager_lend_end(conn);
         adapt->poll.n_blocked -= conn->tx.is_blocked;
@@ -232,6 +238,8 @@ int dm_adapt_poll(struct dm_adapt *adapt)
         n += poll_look(adapt, i);
     if (dm_unlikely(adapt->poll.n_active > adapt->poll.n_hot))
         n = poll_look_others(adapt, n);
+    if (dm_unlikely(dm_datagram_is_due(&adapt->poll.datagrams)))
+        n += dm_eager_datagrams_poll(adapt);
     if (dm_unlikely(atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
                     adapt->poll.n_blocked > 0 || adapt->poll.n_writable_due > 0 ||
                     adapt->poll.n_dying > 0 || adapt->poll.done_head != NULL ||

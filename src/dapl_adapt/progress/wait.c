@@ -15,8 +15,10 @@
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/datagram.h"
 #include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/eager/datagram.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/progress/dispatch.h"
 #include "dapl_adapt/progress/relay.h"
@@ -30,7 +32,9 @@
 #define RING_WAIT  1000 /* us: nothing wakes us when a ring is written */
 #define SOFT_WAIT  200000
 #define SETUP_WAIT 2000
-#define ARM_WAIT   400 /* shorter sleeps are not worth telling the peers */
+#define SLOT_WAIT  50
+#define WATCH_WAIT 5000 /* who sleeps so long may wait for one that has died */
+#define ARM_WAIT   400  /* shorter sleeps are not worth telling the peers */
 #define PAUSE_NS   50000
 
 /*
@@ -71,6 +75,8 @@ static bool wait_can_be_woken(struct dm_adapt *adapt, const struct dm_ia *ia, en
               (may_arm && adapt->sleep.can_notify && dm_eager_arm(conn))))
             can_all = false;
     }
+    if (adapt->poll.datagrams.is_on && may_arm)
+        adapt->poll.datagrams.way.sleep(adapt->poll.datagrams.way.arg, true);
     if (adapt->poll.pending.row != NULL && may_arm && adapt->sleep.can_notify)
         atomic_store(&adapt->poll.pending.row->is_asleep, 1);
     return can_all;
@@ -105,6 +111,8 @@ static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enu
         most = (uint64_t)RING_WAIT * adapt->sleep.turns;
     else if (!dm_list_is_empty(&adapt->poll.connecting) || adapt->poll.n_writable_due > 0)
         most = (uint64_t)SETUP_WAIT * adapt->sleep.turns;
+    if (!dm_list_is_empty(&adapt->poll.datagrams.blocked)) /* nobody says that there is a slot */
+        most = SLOT_WAIT;
     return timeout_us < most ? timeout_us : most;
 }
 
@@ -119,7 +127,8 @@ static void wait_pause_ns(long ns)
 static bool wait_is_due(struct dm_adapt *adapt)
 {
     if (dm_poll_rare(adapt) > 0 || adapt->poll.done_head != NULL || adapt->poll.n_dying > 0 ||
-        atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0)
+        atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
+        dm_datagram_is_due(&adapt->poll.datagrams))
         return true;
     for (int i = 0; i < adapt->poll.n_plain; i++) {
         if (dm_rx_has(&adapt->poll.active[i]->rx))
@@ -164,6 +173,8 @@ static void wait_block_evd(struct dm_ia *ia, uint64_t timeout_us)
 /* Nobody need notify us any more. */
 static void wait_is_over(struct dm_adapt *adapt)
 {
+    if (adapt->poll.datagrams.is_on)
+        adapt->poll.datagrams.way.sleep(adapt->poll.datagrams.way.arg, false);
     if (adapt->poll.pending.row != NULL)
         atomic_store_explicit(&adapt->poll.pending.row->is_asleep, 0, memory_order_relaxed);
 }
@@ -193,7 +204,8 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     }
     wait_relay(adapt, ia, DM_SIDE_RECV, timeout_us);
     timeout_us = wait_safe_us(adapt, ia, DM_SIDE_RECV, timeout_us);
-    if (adapt->sleep.can_notify && wait_is_due(adapt)) { /* since the peers were asked */
+    if ((adapt->sleep.can_notify || adapt->poll.datagrams.is_on) &&
+        wait_is_due(adapt)) { /* since the peers were asked */
         dm_relay_end(adapt, DM_SIDE_RECV);
         wait_is_over(adapt);
         return;
@@ -211,6 +223,8 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     dm_relay_end(adapt, DM_SIDE_RECV);
     wait_is_over(adapt);
     adapt->sleep.is_waiting = false;
+    if (timeout_us >= WATCH_WAIT && !wait_is_due(adapt))
+        dm_eager_datagrams_watch(adapt);
 }
 
 /* ---- progress threads ---- */

@@ -1,5 +1,5 @@
 /*
- * Extensions of DAT: InfiniBand's posts, and virtual time.
+ * Extensions of DAT: InfiniBand's posts, virtual time, datagrams.
  */
 #include "dapl_adapt/provider/ext.h"
 
@@ -10,6 +10,7 @@
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/clock.h"
+#include "util/datagram.h"
 
 DAT_RETURN dm_ext_write_imm(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
                             DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint32_t value)
@@ -45,4 +46,9 @@ DAT_RETURN dm_ext_compare_swap(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPL
 DAT_RETURN dm_ext_clock(struct dm_ia *ia, struct dm_clock_source *source)
 {
     return dat_extension_op(ia->ia, (DAT_EXTENDED_OP)DM_CLOCK_OP, source);
+}
+
+DAT_RETURN dm_ext_datagrams(struct dm_ia *ia, struct dm_datagrams *datagrams)
+{
+    return dat_extension_op(ia->ia, (DAT_EXTENDED_OP)DM_DATAGRAM_OP, datagrams);
 }

@@ -10,6 +10,8 @@
 
 struct dm_ia;
 struct dm_clock_source;
+struct dm_datagrams;
+
 /* One RDMA write with an immediate value. */
 DAT_RETURN dm_ext_write_imm(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
                             DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint32_t value);
@@ -22,5 +24,7 @@ DAT_RETURN dm_ext_compare_swap(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPL
                                uint64_t value);
 /* The provider's virtual time; DAT_MODEL_NOT_SUPPORTED: it has none. */
 DAT_RETURN dm_ext_clock(struct dm_ia *ia, struct dm_clock_source *source);
+/* The provider's datagrams, to processes of this host; the same: it has none. */
+DAT_RETURN dm_ext_datagrams(struct dm_ia *ia, struct dm_datagrams *datagrams);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "providers/common/provider.h"
 #include "util/clock.h"
+#include "util/datagram.h"
 
 const uint8_t dm_dto_local_privs[] = {
     [DM_OP_SEND] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
@@ -187,6 +188,21 @@ static DAT_RETURN ext_clock(DAT_IA_HANDLE handle, va_list args)
     return DAT_SUCCESS;
 }
 
+/* Datagrams between instances of this host. */
+static DAT_RETURN ext_datagrams(DAT_IA_HANDLE handle, va_list args)
+{
+    struct dm_pia *ia = dm_obj_get(handle, DAT_HANDLE_TYPE_IA);
+    struct dm_datagrams *datagrams = va_arg(args, struct dm_datagrams *);
+
+    if (ia == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (datagrams == NULL)
+        return DM_DAT(DAT_INVALID_PARAMETER, 0);
+    if (ia->ops->ia.datagrams == NULL || !ia->ops->ia.datagrams(ia, datagrams))
+        return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
+    return DAT_SUCCESS;
+}
+
 DAT_RETURN dm_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP number, va_list args)
 {
     struct dm_ep *ep;
@@ -208,7 +224,9 @@ DAT_RETURN dm_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP number, va_list arg
         return dm_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
     case DM_CLOCK_OP:
         return ext_clock(handle, args);
-    default: /* datagrams, collectives, counters */
+    case DM_DATAGRAM_OP:
+        return ext_datagrams(handle, args);
+    default: /* InfiniBand's datagrams, collectives, counters */
         return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
     }
 }

@@ -19,6 +19,7 @@
 #include "providers/common/srq.h"
 
 struct dm_clock_source;
+struct dm_datagrams;
 
 /* Operations of an instance. */
 struct dm_prov_ia_ops {
@@ -59,6 +60,8 @@ struct dm_prov_ia_ops {
     int (*sleep)(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, uint64_t deadline);
     /* Optional. Fill in how its virtual time is used (util/clock.h). False: it has none. */
     bool (*clock)(struct dm_pia *ia, struct dm_clock_source *source);
+    /* Optional. Datagrams, likewise (util/datagram.h). */
+    bool (*datagrams)(struct dm_pia *ia, struct dm_datagrams *datagrams);
 };
 
 /* Operations of endpoints. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "providers/shm/key.h"
+#include "providers/shm/transport/datagram.h"
 #include "providers/shm/transport/quiesce.h"
 
 enum { SEGMENT_MB = 128, SEGMENT_MIN_MB = 8 };
@@ -90,5 +91,6 @@ void dm_shm_ia_close(struct dm_pia *pia)
     dm_hash_fini(&ia->peers_by_id);
     dm_hash_fini(&ia->peers_by_qual);
     pia->due = NULL;
+    dm_shm_datagram_close(ia);
     dm_shm_seg_close(&ia->seg);
 }

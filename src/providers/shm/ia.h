@@ -23,7 +23,15 @@
 #include "providers/shm/transport/model.h"
 #include "providers/shm/transport/seg.h"
 
+struct dm_shm_box;
+
 enum dm_shm_copy { DM_COPY_AUTO, DM_COPY_CMA, DM_COPY_STAGED };
+
+/* The receiver of datagrams here, see datagram.h. */
+struct dm_shm_datagram_state {
+    struct dm_shm_box *box; /* its own; NULL: there is none */
+    DAT_EVD_HANDLE evd;     /* a software event for it wakes it */
+};
 
 struct dm_shm_ia {
     struct dm_pia pia;
@@ -57,6 +65,7 @@ struct dm_shm_ia {
     _Atomic bool is_polling;  /* a consumer reads the inbox, */
     _Atomic bool is_kick_due; /* and the thread is to be kicked when it has done that */
     _Atomic bool has_agents;
+    struct dm_shm_datagram_state datagrams;
 };
 
 #endif

@@ -24,6 +24,8 @@ uint64_t dm_shm_model_deadline(struct dm_pia *ia, struct dm_evd *evd, DAT_TIMEOU
 int dm_shm_model_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value,
                        uint64_t deadline);
 bool dm_shm_model_clock(struct dm_pia *ia, struct dm_clock_source *source);
+/* transport/datagram.c */
+bool dm_shm_datagrams(struct dm_pia *ia, struct dm_datagrams *datagrams);
 /* ep.c */
 bool dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 DAT_RETURN dm_shm_ep_create(struct dm_ep *ep);

@@ -15,6 +15,7 @@
 
 #include "providers/shm/cm.h"
 #include "providers/shm/ctrl.h"
+#include "providers/shm/transport/datagram.h"
 #include "providers/shm/transport/inbox.h"
 #include "util/slice.h"
 
@@ -212,6 +213,7 @@ static void *shm_progress_thread(void *arg)
             src_ready(ia, &ev[i]);
         ia->is_kicked = false;
         timeout = src_timers(ia);
+        dm_shm_datagram_wake(ia);
         src_free_dead(ia);
         is_stopping = ia->is_stopping;
         pthread_mutex_unlock(&ia->pia.lock);

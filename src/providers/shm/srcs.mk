@@ -22,6 +22,7 @@ SRCS_provider_shm += \
     src/providers/shm/transport/copy_iov.c \
     src/providers/shm/transport/cost.c \
     src/providers/shm/transport/csp.c \
+    src/providers/shm/transport/datagram.c \
     src/providers/shm/transport/guard.c \
     src/providers/shm/transport/inbox.c \
     src/providers/shm/transport/map.c \

@@ -1,0 +1,205 @@
+/*
+ * Datagrams.
+ */
+#include "providers/shm/transport/datagram.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "providers/common/evd.h"
+#include "providers/shm/transport/sock.h"
+#include "providers/shm/wire.h"
+#include "util/arena.h"
+#include "util/datagram.h"
+#include "util/port.h"
+
+enum { WORD_BITS = 64, WORDS = DM_ARENA_SLOTS / WORD_BITS };
+
+/* In the arena. */
+struct dm_shm_box {
+    DM_ALIGNED(64) _Atomic uint64_t owner; /* id of the instance; 0: nobody's */
+    _Atomic uint64_t job;
+    uint32_t number;                             /* the consumer's, of the box, too */
+    DM_ALIGNED(64) _Atomic uint64_t full[WORDS]; /* slots to be read */
+    DM_ALIGNED(64) _Atomic uint32_t due;         /* there are some, perhaps */
+    _Atomic uint32_t is_asleep; /* the owner wants to be woken; taken back by who does it, */
+    _Atomic uint32_t is_rung;   /* who says so to its thread by this */
+    DM_ALIGNED(64) _Atomic uint64_t claimed[WORDS]; /* slots in use */
+};
+
+static_assert(sizeof(struct dm_shm_box) <= DM_ARENA_BOX_LEN, "a box has its place");
+static_assert(sizeof(struct dm_datagram) == DM_ARENA_SLOT_LEN, "and a datagram");
+
+static uint64_t datagram_bit(uint32_t slot)
+{
+    return UINT64_C(1) << slot % WORD_BITS;
+}
+
+static void *datagram_find(void *arg, uint32_t number)
+{
+    const struct dm_shm_ia *ia = arg;
+    struct dm_shm_box *box = dm_arena_box(&ia->seg.arena, number);
+
+    if (box == NULL || atomic_load(&box->owner) == 0 ||
+        atomic_load(&box->job) != atomic_load(&ia->datagrams.box->job))
+        return NULL;
+    return box;
+}
+
+/* The lowest one that is free, so that few are touched. */
+static struct dm_datagram *datagram_claim(void *arg, void *any)
+{
+    const struct dm_shm_ia *ia = arg;
+    struct dm_shm_box *box = any;
+
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint64_t taken = atomic_load_explicit(&box->claimed[i], memory_order_relaxed);
+
+        while (taken != UINT64_MAX) {
+            uint32_t slot = i * WORD_BITS + (uint32_t)dm_lowest_bit(~taken);
+
+            taken = atomic_fetch_or(&box->claimed[i], datagram_bit(slot));
+            if ((taken & datagram_bit(slot)) == 0)
+                return dm_arena_slot(&ia->seg.arena, box->number, slot);
+        }
+    }
+    return NULL;
+}
+
+/* Which slot of its box it is in. */
+static uint32_t datagram_slot(const struct dm_shm_ia *ia, const struct dm_shm_box *box,
+                              const struct dm_datagram *at)
+{
+    const struct dm_datagram *first = dm_arena_slot(&ia->seg.arena, box->number, 0);
+
+    return (uint32_t)((uint64_t)(at - first) / ia->seg.arena.head->n);
+}
+
+static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
+{
+    struct dm_shm_ctrl ring = {.type = DM_CTRL_DOORBELL};
+    struct dm_shm_name name;
+
+    dm_shm_sock_doorbell_name(atomic_load(&box->owner), &name);
+    atomic_store(&box->is_rung, 1);
+    if (dm_shm_sock_send(ia->doorbell.src.fd, &name, &ring, -1) == 0)
+        atomic_store(&box->is_asleep, 1); /* no space: the next one rings, or its sleep ends */
+}
+
+static void datagram_send(void *arg, void *any, const struct dm_datagram *at)
+{
+    struct dm_shm_box *box = any;
+    uint32_t slot = datagram_slot(arg, box, at);
+
+    atomic_fetch_or(&box->full[slot / WORD_BITS], datagram_bit(slot));
+    atomic_store(&box->due, 1);
+    if (atomic_load(&box->is_asleep) != 0 && atomic_exchange(&box->is_asleep, 0) != 0)
+        datagram_ring(arg, box);
+}
+
+static int datagram_receive(void *arg, void (*take)(void *, const struct dm_datagram *),
+                            void *take_arg)
+{
+    const struct dm_shm_ia *ia = arg;
+    struct dm_shm_box *box = ia->datagrams.box;
+    int n = 0;
+
+    atomic_store(&box->due, 0);
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint64_t full = atomic_load_explicit(&box->full[i], memory_order_relaxed);
+
+        if (full != 0)
+            full = atomic_exchange(&box->full[i], 0);
+        for (; full != 0; full &= full - 1, n++) {
+            uint32_t slot = i * WORD_BITS + (uint32_t)dm_lowest_bit(full);
+
+            take(take_arg, dm_arena_slot(&ia->seg.arena, box->number, slot));
+            atomic_fetch_and(&box->claimed[i], ~datagram_bit(slot));
+        }
+    }
+    return n;
+}
+
+static bool datagram_has_died(void *arg, void *any)
+{
+    struct dm_shm_box *box = any;
+    uint64_t owner = atomic_load(&box->owner);
+    struct dm_shm_name name;
+
+    (void)arg;
+    if (owner == 0)
+        return false;
+    dm_shm_sock_doorbell_name(owner, &name);
+    return !dm_shm_sock_is_there(&name, SOCK_DGRAM) && atomic_load(&box->owner) == owner;
+}
+
+static void datagram_sleep(void *arg, bool is_asleep)
+{
+    const struct dm_shm_ia *ia = arg;
+
+    atomic_store(&ia->datagrams.box->is_asleep, is_asleep);
+}
+
+/* Take the box with the consumer's number; false: somebody has it. */
+static bool datagram_take_box(struct dm_shm_ia *ia, const struct dm_datagrams *datagrams)
+{
+    struct dm_shm_box *box = dm_arena_box(&ia->seg.arena, datagrams->me);
+    uint64_t nobody = 0;
+
+    if (box == NULL || !atomic_compare_exchange_strong(&box->owner, &nobody, ia->seg.hdr->id))
+        return false;
+    for (uint32_t i = 0; i < WORDS; i++) { /* of an earlier owner */
+        atomic_store(&box->full[i], 0);
+        atomic_store(&box->claimed[i], 0);
+    }
+    atomic_store(&box->due, 0);
+    box->number = datagrams->me;
+    atomic_store(&box->job, datagrams->job);
+    ia->datagrams.box = box;
+    return true;
+}
+
+bool dm_shm_datagrams(struct dm_pia *pia, struct dm_datagrams *datagrams)
+{
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
+    bool is_there;
+
+    if (ia->model.is_on || ia->seg.part == NULL || datagrams->me >= DM_ARENA_NOTES)
+        return false;
+    pthread_mutex_lock(&pia->lock);
+    is_there = ia->datagrams.box != NULL || datagram_take_box(ia, datagrams);
+    ia->datagrams.evd = datagrams->wake_evd;
+    pthread_mutex_unlock(&pia->lock);
+    if (!is_there)
+        return false;
+    datagrams->arg = ia;
+    datagrams->due = &ia->datagrams.box->due;
+    datagrams->find = datagram_find;
+    datagrams->claim = datagram_claim;
+    datagrams->send = datagram_send;
+    datagrams->receive = datagram_receive;
+    datagrams->has_died = datagram_has_died;
+    datagrams->sleep = datagram_sleep;
+    return true;
+}
+
+void dm_shm_datagram_wake(struct dm_shm_ia *ia)
+{
+    const DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
+    struct dm_shm_box *box = ia->datagrams.box;
+
+    if (box == NULL || atomic_load(&box->is_rung) == 0)
+        return;
+    atomic_store(&box->is_rung, 0);
+    if (ia->datagrams.evd != DAT_HANDLE_NULL) /* full: it is awake anyway */
+        (void)dm_evd_post_se(ia->datagrams.evd, &event);
+}
+
+void dm_shm_datagram_close(struct dm_shm_ia *ia)
+{
+    if (ia->datagrams.box == NULL)
+        return;
+    atomic_store(&ia->datagrams.box->job, 0);
+    atomic_store(&ia->datagrams.box->owner, 0);
+    ia->datagrams.box = NULL;
+}
