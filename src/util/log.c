@@ -15,9 +15,11 @@
 
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/hash.h"
 
 #define LINE_LEN 4096
 #define HOST_LEN 256
+#define N_SAID   32
 
 #define AREA_NAME(a)      #a,
 #define AREA_NAME_LIST(a) ", " #a
@@ -27,6 +29,8 @@ static struct {
     int rank; /* rank + 1, so that zero means not known yet */
     char host[HOST_LEN];
     _Atomic uint32_t trace_mask;
+    _Atomic uint64_t said[N_SAID]; /* hashes */
+    _Atomic uint32_t n_said;
 } state;
 
 void dm_log_identity(int rank, const char *host)
@@ -84,6 +88,19 @@ static void log_emit_level(const char *level, const char *fmt, va_list ap)
 
     pos += (size_t)snprintf(line + pos, LINE_LEN - pos, "%s: ", level);
     log_emit(STDERR_FILENO, line, pos, fmt, ap);
+}
+
+bool dm_log_is_new(const char *name, const char *why)
+{
+    uint64_t hash = dm_hash_text(dm_hash_text(dm_hash_text(DM_HASH_TEXT, name), ": "), why);
+
+    for (uint32_t i = 0; i < N_SAID; i++)
+        if (atomic_load_explicit(&state.said[i], memory_order_relaxed) == hash)
+            return false;
+    atomic_store_explicit(
+        &state.said[atomic_fetch_add_explicit(&state.n_said, 1, memory_order_relaxed) % N_SAID],
+        hash, memory_order_relaxed);
+    return true;
 }
 
 void dm_log_error(const char *fmt, ...)

@@ -9,6 +9,7 @@
 #ifndef DM_UTIL_LOG_H
 #define DM_UTIL_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DM_TRACE_AREAS(X)                                                                          \
@@ -28,6 +29,12 @@ void dm_log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void dm_log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Plain text to stdout, for tools and DATUM_EXPLAIN-like output of tools. */
 void dm_log_out(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Has `why` of `name` not been said before? For what is tried again and again and fails in the same way.
+ * Both are static or short texts that do not change with the circumstances; of many the oldest are forgotten.
+ */
+bool dm_log_is_new(const char *name, const char *why);
 
 /* The mask of areas that are on; read by DM_TRACE only. */
 uint32_t dm_log_trace_mask(void);

@@ -88,6 +88,23 @@ static void traces_name_the_area(void)
     CHECK_STR(next_line(), "");
 }
 
+static void what_was_said_is_known(void)
+{
+    char name[16];
+
+    CHECK(dm_log_is_new("net2", "no address"));
+    CHECK(!dm_log_is_new("net2", "no address"));
+    CHECK(dm_log_is_new("net2", "no interface"));
+    CHECK(dm_log_is_new("net3", "no address"));
+    CHECK(!dm_log_is_new("net2", "no address"));
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "other%d", i);
+        CHECK(dm_log_is_new(name, "no address"));
+    }
+    CHECK(!dm_log_is_new("other99", "no address"));
+    CHECK(dm_log_is_new("net2", "no address")); /* the oldest ones are forgotten */
+}
+
 int main(void)
 {
     capture_open();
@@ -95,6 +112,7 @@ int main(void)
     long_lines_are_cut();
     areas_are_parsed();
     traces_name_the_area();
+    what_was_said_is_known();
     capture_close();
     return test_result();
 }

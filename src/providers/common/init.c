@@ -190,6 +190,8 @@ bool dm_prov_params_known(const char *name, const char *params, const char *cons
         if (len == 0)
             return true;
         if (!param_is_known(at, len, keys)) {
+            if (!dm_log_is_new(name, at))
+                return false;
             dm_strbuf_init(&sb, list, sizeof(list));
             for (; *keys != NULL; keys++)
                 dm_strbuf_addf(&sb, "%s%s=", sb.len > 0 ? ", " : "", *keys);
@@ -208,6 +210,7 @@ void dm_prov_param_bad(const char *name, const char *params, const char *key, co
     char text[64] = "...";
 
     (void)dm_prov_param(params, key, text, sizeof(text));
-    dm_log_error("%s: its ia_params in the dat.conf say \"%s=%s\"; it can be %s", name, key, text,
-                 is_good);
+    if (dm_log_is_new(name, params))
+        dm_log_error("%s: its ia_params in the dat.conf say \"%s=%s\"; it can be %s", name, key,
+                     text, is_good);
 }

@@ -166,17 +166,21 @@ int dm_net_if_choose(const char *want, int family, char *name, struct sockaddr_s
 void dm_net_if_explain(const char *name, const char *want, int family)
 {
     const char *what = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
+    bool is_there = want == NULL || if_nametoindex(want) != 0;
     struct ifaddrs *list = NULL;
     struct dm_strbuf sb;
     char buf[LIST_LEN];
 
+    /* what else the host has changes often where there are containers */
+    if (!dm_log_is_new(name, is_there ? "no address" : "no interface"))
+        return;
     dm_strbuf_init(&sb, buf, sizeof(buf));
     if (getifaddrs(&list) == 0)
         list_all(list, &sb);
     freeifaddrs(list);
     if (sb.len == 0)
         dm_strbuf_add(&sb, "no address at all");
-    if (want != NULL && if_nametoindex(want) == 0)
+    if (!is_there)
         dm_log_error("%s: interface %s does not exist; this host has %s", name, want, buf);
     else if (want != NULL)
         dm_log_error("%s: interface %s has no %saddress; this host has %s", name, want, what, buf);

@@ -66,10 +66,12 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
     err = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &ia->fabric.info);
     fi_freeinfo(hints);
     if (err != 0) {
-        dm_log_error("%s: libfabric has no provider \"%s\" with connected endpoints on interface "
-                     "%s: %s; \"fi_info -t FI_EP_MSG\" lists what there is",
-                     ia->net.pia.obj.provider->device_name, ia->fabric.prov, ia->net.iface,
-                     fi_strerror(-err));
+        if (dm_log_is_new(ia->net.pia.obj.provider->device_name, fi_strerror(-err)))
+            dm_log_error(
+                "%s: libfabric has no provider \"%s\" with connected endpoints on interface "
+                "%s: %s; \"fi_info -t FI_EP_MSG\" lists what there is",
+                ia->net.pia.obj.provider->device_name, ia->fabric.prov, ia->net.iface,
+                fi_strerror(-err));
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
     ia->fabric.is_split = strcmp(ia->fabric.prov, "tcp") == 0;
@@ -82,8 +84,9 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
         err = fabric_open_queues(ia);
     if (err == 0)
         return DAT_SUCCESS;
-    dm_log_error("%s: interface %s cannot be opened: %s", ia->net.pia.obj.provider->device_name,
-                 ia->net.iface, fi_strerror(-err));
+    if (dm_log_is_new(ia->net.pia.obj.provider->device_name, fi_strerror(-err)))
+        dm_log_error("%s: interface %s cannot be opened: %s", ia->net.pia.obj.provider->device_name,
+                     ia->net.iface, fi_strerror(-err));
     dm_ofi_fabric_close(ia);
     return DM_DAT_NOMEM;
 }
