@@ -76,6 +76,7 @@ static const struct dm_conn_ops conn_ops = {
     .rdma_push = dm_rdma_push,
     .rdma_requeue = dm_rdma_requeue,
     .rdma_is_wanted = dm_rdma_is_wanted,
+    .rdma_is_starved = dm_rdma_is_starved,
     .rdma_is_idle = dm_rdma_is_idle,
     .rdma_fail = dm_rdma_fail,
     .rdma_break = dm_rdmaq_break,

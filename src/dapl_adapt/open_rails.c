@@ -3,7 +3,8 @@
  * that did not open when they do.
  *
  * Rails keep their places: what comes later stands behind. A job on one host goes on with what both ends
- * of a connection had when they began; between hosts the peers are told (dm_adapt_joined).
+ * of a connection had when they began; between hosts the peers are told (dm_adapt_joined), and connections
+ * have the rail behind theirs: for shares of transfers, and to move to when the others break.
  */
 #include "dapl_adapt/open_rails.h"
 

@@ -4,6 +4,7 @@
  * now and then; they end after the round in which the file "stop" is there, and look whether
  * anything has come twice.
  * rails -s HOST: the second rank is spawned there.
+ * rails -w: with a window of its own for every round.
  * rails -t LEN N: N messages of LEN bytes one way instead, and the milliseconds that they took.
  */
 #include <mpi.h>
@@ -107,7 +108,17 @@ static void puts_and_gets(long round, MPI_Win win, unsigned char *mem, unsigned 
     memset(mem, 0xee, PUT_LEN);
 }
 
-static void stream(void)
+static MPI_Win window(unsigned char **mem_p)
+{
+    MPI_Win win;
+
+    MPI_Win_allocate(2 * PUT_LEN + sizeof(long), 1, MPI_INFO_NULL, all, mem_p, &win);
+    memset(*mem_p, 0, 2 * PUT_LEN + sizeof(long));
+    MPI_Barrier(all);
+    return win;
+}
+
+static void stream(int is_anew)
 {
     unsigned char *out[N_ALL], *in[N_ALL], *mem;
     int is_over = 0;
@@ -120,12 +131,16 @@ static void stream(void)
         if (out[i] == NULL || in[i] == NULL)
             wrong("memory", 0, i);
     }
-    MPI_Win_allocate(2 * PUT_LEN + sizeof(long), 1, MPI_INFO_NULL, all, &mem, &win);
-    memset(mem, 0, 2 * PUT_LEN + sizeof(long));
-    MPI_Barrier(all);
+    win = window(&mem);
     for (round = 0; !is_over; round++) {
         messages(round, out, in);
         puts_and_gets(round, win, mem, out[0], in[0]);
+        if (is_anew) {
+            MPI_Win_free(&win);
+            win = window(&mem);
+            *(long *)(void *)(mem + 2 * PUT_LEN) = round + 1;
+            MPI_Barrier(all);
+        }
         if (rank == 0 && round % 5 == 0) {
             printf(round == 0 ? "running\n" : "round %ld\n", round);
             fflush(stdout);
@@ -210,7 +225,7 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "-t") == 0)
         timed(atoi(argv[2]), atoi(argv[3]));
     else
-        stream();
+        stream(argc == 2 && strcmp(argv[1], "-w") == 0);
     if (other != MPI_COMM_NULL) {
         MPI_Comm_disconnect(&all);
         MPI_Comm_disconnect(&other);

@@ -7,6 +7,9 @@
  * that is up, which says that the network and both ends are, the connection moves as if it had broken:
  * nothing is lost or doubled (failover.c). Only atomic operations would be, so that a process that has
  * any stays where it is.
+ *
+ * A rail that has joined does not reach memory that was made known before. Transfers from and to such
+ * memory wait until the connection has gone back, as if it were still broken, and as long.
  */
 #include "dapl_adapt/conn/back.h"
 
@@ -17,13 +20,16 @@
 
 #include "dapl_adapt/conn/connect.h"
 #include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/conn/lose.h"
 #include "dapl_adapt/conn/retry.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/provider/ia.h"
+#include "util/cfg.h"
 #include "util/clock.h"
 
 #define LOOK_US 10000 /* while a queue over the better rail is being connected */
@@ -58,6 +64,16 @@ static bool back_look(struct dm_conn *conn, uint64_t now)
     return false;
 }
 
+static void back_await_keys(struct dm_conn *conn, uint64_t now)
+{
+    if (conn->state != DM_CONN_UP || !conn->adapt->ops->rdma_is_starved(conn))
+        conn->failover.starved_until = 0;
+    else if (conn->failover.starved_until == 0)
+        conn->failover.starved_until = dm_clock_after(dm_cfg()->reconnect);
+    else if (now >= conn->failover.starved_until)
+        dm_conn_lose(conn, "only a rail is left that joined after memory had been made known");
+}
+
 int dm_back_poll(struct dm_adapt *adapt)
 {
     struct dm_conn *conn;
@@ -69,10 +85,12 @@ int dm_back_poll(struct dm_adapt *adapt)
         return 0;
     now = dm_clock_ns();
     dm_conn_for_each (conn, adapt) {
-        if (conn->failover.back_at == 0 || dm_conn_is_lost(conn))
+        if (dm_conn_is_lost(conn))
             continue;
-        is_away = true;
-        if (now >= conn->failover.back_at && back_may_move(conn))
+        if (dm_conn_has_joined(conn))
+            back_await_keys(conn, now);
+        is_away |= conn->failover.back_at != 0 || dm_conn_has_joined(conn);
+        if (conn->failover.back_at != 0 && now >= conn->failover.back_at && back_may_move(conn))
             n += back_look(conn, now);
     }
     adapt->poll.is_away = is_away;

@@ -70,7 +70,7 @@ static uint64_t move_time_us(const struct dm_conn *conn)
 
 uint64_t dm_move_attempt_us(const struct dm_conn *conn)
 {
-    uint64_t n_rails = conn->rails.n > 0 ? (uint64_t)conn->rails.n : 1;
+    uint64_t n_rails = conn->rails.n_all > 0 ? (uint64_t)conn->rails.n_all : 1;
     uint64_t us = move_time_us(conn) / (ATTEMPT_PART * n_rails);
 
     if (us > dm_cfg()->timeout)
@@ -164,7 +164,7 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
         return;
     }
     rail = dm_conn_rail_of(conn, conn->ia);
-    conn->failover.next_rail = ia == conn->ia || rail < 0 ? (rail + 1) % conn->rails.n : rail;
+    conn->failover.next_rail = ia == conn->ia || rail < 0 ? (rail + 1) % conn->rails.n_all : rail;
     dm_retry_lost(conn, ia);
     failover_begin(conn, (uint16_t)(conn->epoch + 1), ia, text);
 }
@@ -203,7 +203,7 @@ void dm_conn_follow(struct dm_conn *conn)
     }
     rail = dm_conn_rail_of(conn, ia); /* where it asks it can be reached */
     conn->failover.next_rail =
-        rail >= 0 ? rail : (dm_conn_rail_of(conn, conn->ia) + 1) % conn->rails.n;
+        rail >= 0 ? rail : (dm_conn_rail_of(conn, conn->ia) + 1) % conn->rails.n_all;
     if (rail > dm_conn_rail_of(conn, conn->ia)) /* to a worse one: this one broke */
         dm_retry_lost(conn, conn->ia);
     failover_begin(conn, wanted, ia == conn->ia ? NULL : conn->ia,
@@ -298,7 +298,7 @@ static void failover_give_up(struct dm_conn *conn, const char *why)
                    dm_who(adapt, conn->proc).text,
                    conn->failover.broken != NULL ? conn->failover.broken->name : conn->ia->name,
                    conn->failover.cause != NULL ? conn->failover.cause : "it broke", why);
-    for (int i = 0; i < conn->rails.n; i++)
+    for (int i = 0; i < conn->rails.n_all; i++)
         dm_strbuf_addf(&sb, "%s %s: %s", i == 0 ? ";" : ",",
                        adapt->rails.ias[conn->rails.pair[i][0]]->name,
                        conn->failover.causes[i] != NULL ? conn->failover.causes[i] : "not tried");
@@ -315,7 +315,7 @@ static bool failover_is_gone(const struct dm_conn *conn, uint64_t now)
     bool is_refused = false;
     bool is_all = true;
 
-    for (int i = 0; i < conn->rails.n; i++) {
+    for (int i = 0; i < conn->rails.n_all; i++) {
         is_refused = is_refused || conn->failover.n_refused[i] >= REFUSALS;
         is_all = is_all && conn->failover.n_refused[i] >= REFUSALS;
     }
@@ -337,7 +337,8 @@ void dm_move_refused(struct dm_conn *conn, int event, const char *why)
     if (event == DAT_CONNECTION_EVENT_PEER_REJECTED) { /* it lives */
         memset(conn->failover.n_refused, 0, sizeof(conn->failover.n_refused));
         conn->failover.broke_at = now;
-        link->deadline = failover_limit(conn);
+        if (conn->rails.current < conn->rails.n) /* and knows of this rail */
+            link->deadline = failover_limit(conn);
         return;
     }
     if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
@@ -345,7 +346,7 @@ void dm_move_refused(struct dm_conn *conn, int event, const char *why)
         conn->failover.n_refused[conn->rails.current]++;
     if (failover_is_gone(conn, now))
         failover_give_up(conn, "nobody listens, so the process has ended");
-    conn->rails.current = (conn->rails.current + 1) % conn->rails.n;
+    conn->rails.current = (conn->rails.current + 1) % conn->rails.n_all;
 }
 
 int dm_move_timer(struct dm_conn *conn, uint64_t now)
@@ -396,6 +397,8 @@ void dm_move_done(struct dm_conn *conn)
     DM_TRACE(CONN, "rank %d, epoch %d: on %s, %u records there", conn->proc, conn->epoch,
              conn->ia->name, link->answer.arrived);
     dm_retry_plan(conn);
+    conn->failover.starved_until = 0;
+    adapt->poll.is_away |= dm_conn_has_joined(conn);
     if (conn->failover.is_back) {
         conn->failover.is_back = false;
         move_back_done(conn);

@@ -254,6 +254,8 @@ void dm_conn_answer(struct dm_link *link)
         reason = DM_REJECT_AGAIN;
     else
         reason = dm_conn_cross(link);
+    if (dm_conn_rail_of(link->conn, link->cr_ia) < 0) /* that it has there we shall hear */
+        reason = DM_REJECT_AGAIN;
     if (reason == DM_REJECT_NONE) {
         link->conn->rails.current = dm_conn_rail_of(link->conn, link->cr_ia);
         if (passive_accept(link->cr_ia, cr, &link->asked, link) != DM_OK)

@@ -90,9 +90,9 @@ struct dm_conn_parting {
 
 /* Rails that both processes have, in order of preference. */
 struct dm_conn_rails {
-    int n;       /* that the pipe may take */
-    int n_all;   /* and those that have joined, behind them: for shares of transfers */
-    int current; /* place of the one in use, or tried */
+    int n;                         /* that both had when they began */
+    int n_all;                     /* and those that have joined, behind them */
+    int current;                   /* place of the one in use, or tried */
     uint8_t pair[DM_RAILS_MAX][2]; /* mine and the peer's number */
 };
 
@@ -146,6 +146,11 @@ struct dm_conn {
 bool dm_conn_has_values(void);
 /* Would a broken connection be made again? Fixed from the time there is a pipe. */
 bool dm_conn_can_move(const struct dm_conn *conn);
+/* Is its rail one that has joined? Memory that was made known before is not reached over it. */
+static inline bool dm_conn_has_joined(const struct dm_conn *conn)
+{
+    return conn->rails.n > 0 && conn->rails.current >= conn->rails.n;
+}
 /* Could this side of the pipe have pending bits? */
 bool dm_conn_has_pending(const struct dm_conn *conn);
 /* Go to another state, and keep dm_adapt's counts of states. The main thread. */

@@ -20,12 +20,13 @@ struct dm_conn_failover {
     uint64_t until;       /* then the loss is final */
     uint64_t close_until; /* then endpoints are freed without waiting for their end */
     uint64_t broke_at;
-    const char *cause;                /* what broke, */
-    const struct dm_ia *broken;       /* where; NULL: the peer knows */
-    bool is_back;                     /* nothing broke: it moves to a better rail */
-    uint32_t n_backs;                 /* times that it has, since it was there for long */
-    uint64_t back_at;                 /* when a better rail is looked at again; 0: it is not */
-    int next_rail;                    /* place in `rails`, tried first */
+    const char *cause;          /* what broke, */
+    const struct dm_ia *broken; /* where; NULL: the peer knows */
+    bool is_back;               /* nothing broke: it moves to a better rail */
+    uint32_t n_backs;           /* times that it has, since it was there for long */
+    uint64_t back_at;           /* when a better rail is looked at again; 0: it is not */
+    uint64_t starved_until;     /* transfers wait for a rail that reaches their memory; or 0 */
+    int next_rail;              /* place in `rails`, tried first */
     const char *causes[DM_RAILS_MAX]; /* why each rail does not do, by place in `rails` */
     uint8_t n_refused[DM_RAILS_MAX];  /* times that nobody listened */
 };

@@ -42,6 +42,8 @@ struct dm_conn_ops {
     void (*rdma_requeue)(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
     /* Is anything queued on any link? */
     bool (*rdma_is_wanted)(const struct dm_conn *conn);
+    /* Does what is queued wait for a rail that reaches the memory? */
+    bool (*rdma_is_starved)(const struct dm_conn *conn);
     /* Is nothing queued or posted on any link, nor expected from the peer? */
     bool (*rdma_is_idle)(const struct dm_conn *conn);
     /* What is queued ends with the error that the connection is lost by. */

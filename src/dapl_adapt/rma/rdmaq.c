@@ -255,6 +255,14 @@ bool dm_rdma_has_keys(const struct dm_rdmaq *rdmaq, const struct dm_rdma *rdma)
            rdma->mr->lmr[rdmaq->ia->index].handle != DAT_HANDLE_NULL;
 }
 
+bool dm_rdma_is_starved(const struct dm_conn *conn)
+{
+    const struct dm_rdma *rdma = conn->rdmaq[0].queue_head;
+
+    return rdma != NULL && rdma->left > 0 && !rdma->is_atomic &&
+           !dm_rdma_has_keys(&conn->rdmaq[0], rdma);
+}
+
 /* Post the next part of a transfer, or the read behind it. */
 static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
                                   struct dm_rdma *rdma)
@@ -322,6 +330,9 @@ void dm_rdma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
 
     while ((rdma = rdmaq->queue_head) != NULL && rdmaq_has_slot(rdmaq, rdma) && link->may_post &&
            !dm_conn_is_lost(conn)) {
+        if (dm_unlikely(dm_conn_has_joined(conn) && link->kind == DM_LINK_RDMA &&
+                        dm_rdma_is_starved(conn)))
+            return; /* until it is over another rail */
         if (rdma->left > 0 || (rdma->is_echo && rdma->err == DM_OK))
             rc = rdmaq_post_part(conn, rdmaq, rdma);
         else if (rdma_owes_message(rdma))

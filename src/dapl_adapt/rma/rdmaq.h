@@ -28,6 +28,8 @@ void dm_rdma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t pl
 void dm_rdma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
 /* Is anything queued on any RDMA queue? */
 bool dm_rdma_is_wanted(const struct dm_conn *conn);
+/* The connection's rail has joined. Does what is queued on the first link wait for one whose keys it has? */
+bool dm_rdma_is_starved(const struct dm_conn *conn);
 /* An extra RDMA link broke, or could not be made: others take its work. */
 void dm_rdmaq_break(struct dm_link *link);
 /* The connection is lost: give up what is queued. */
