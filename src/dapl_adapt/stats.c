@@ -249,6 +249,9 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
     stats_add_posts(&list, adapt);
     stats_add_taken(&list, adapt);
     stats_add_copies(&list, adapt);
+    stats_add(&list, "polls of many peers", "", adapt->poll.n_many);
+    stats_add(&list, "  rings looked at in one", "",
+              adapt->poll.n_many > 0 ? adapt->poll.n_looks / adapt->poll.n_many : 0);
     stats_add(&list, "striped transfers", "", adapt->n_striped);
     stats_add(&list, "registrations made", "", adapt->mem.cache.n_misses);
     stats_add(&list, "  their size", "bytes", adapt->mem.cache.made_len);

@@ -74,9 +74,12 @@ DATUM_STATS=1 DATUM_CONNECT=start timeout 120 mpiexec -n 4 ./prog >out 2>err || 
 pass_one
 
 # everybody talks to everybody: two descriptors for each peer
-timeout 120 mpiexec -n 48 sh -c 'ulimit -n 140 && exec ./prog all everybody' >out 2>err || {
+DATUM_STATS=1 timeout 120 mpiexec -n 48 sh -c 'ulimit -n 140 && exec ./prog all everybody' >out 2>err || {
     cat err
     fail "48 processes that all talk want more than 140 descriptors each"
 }
 pass_one
+# and a poll looks at the rings whose bits are set, and at the last one that had something
+[ "$(most 'polls of many peers')" -gt 0 ] || fail "no poll of many peers is counted"
+at_most 'rings looked at in one' 4
 totals

@@ -52,7 +52,9 @@ struct dm_poll {
     int next_cold;
     struct dm_pending pending;
     struct dm_datagram_poll datagrams;
-    int n_blocked; /* pipes somebody waits for */
+    uint64_t n_many;  /* polls of more peers than are always looked at, */
+    uint64_t n_looks; /* and rings that they have looked at */
+    int n_blocked;    /* pipes somebody waits for */
     int n_dying;
     int n_writable_due; /* conns with is_writable_due */
     int n_moving;       /* between rails */

@@ -132,6 +132,7 @@ static inline int poll_look(struct dm_adapt *adapt, int i)
 /* One whose bit is set. */
 static int poll_look_pending(struct dm_adapt *adapt, struct dm_conn *conn)
 {
+    adapt->poll.n_looks += conn != NULL;
     if (conn == NULL || conn->active < 0 || !dm_rx_has(&conn->rx))
         return 0;
     adapt->poll.pending.last = conn;
@@ -180,6 +181,7 @@ static DM_NOINLINE int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
             n += poll_look(adapt, adapt->poll.n_hot - 1);
         }
         adapt->poll.next_cold++;
+        adapt->poll.n_looks++;
     }
     return n;
 }
@@ -187,6 +189,8 @@ static DM_NOINLINE int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
 /* Those beyond the first ones. */
 static DM_NOINLINE int poll_look_others(struct dm_adapt *adapt, int n)
 {
+    adapt->poll.n_many++;
+    adapt->poll.n_looks += (uint64_t)adapt->poll.n_hot;
     if (adapt->poll.pending.row != NULL)
         n += poll_look_row(adapt);
     if (adapt->poll.n_plain > adapt->poll.n_hot)
