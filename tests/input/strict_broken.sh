@@ -89,6 +89,9 @@ broken 'triplets of the request before' iov src/dapl_adapt/eager/setup.c \
 # Who has accepted posts at once.
 broken 'the acceptor of a pipe speaks first' first src/dapl_adapt/eager/attach.c \
     's/if (err != DM_OK || !link->is_active)/if (err != DM_OK)/' DATUM_EAGER=rdma
+broken 'the acceptor of the endpoint for RDMA speaks first' first src/dapl_adapt/conn/progress.c \
+    's|link->is_due = true; /.*|link->may_post = true; conn->adapt->ops->rdma_push(conn, rdmaq);|' \
+    DATUM_EAGER=rdma DATUM_RNDV=read DATUM_CONNECT=demand
 # Records count as whole when their last byte is there, wherever they come from.
 broken 'last bytes are trusted' last src/dapl_adapt/provider/probe_ia.c \
     's/limits->last_byte = DM_LAST_IS_EARLY/limits->last_byte = DM_LAST_IS_LAST/' DATUM_EAGER=auto
