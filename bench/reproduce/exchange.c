@@ -3,8 +3,8 @@
  *
  *   DATUM_STATS=1 mpiexec -n 2 exchange N SIZE [first|second]
  *
- * With a word every other message is the first or the second half of the same memory. More ranks than two only start
- * and end.
+ * With a word every other message is the first or the second half of the same memory. More ranks than two meet in a
+ * barrier.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -40,6 +40,8 @@ int main(int argc, char **argv)
         if (rank == 1)
             MPI_Send(out + at, count, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
     }
+    if (size > 2)
+        MPI_Barrier(MPI_COMM_WORLD);
     free(out);
     free(in);
     MPI_Finalize();

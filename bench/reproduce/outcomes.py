@@ -108,6 +108,8 @@ def _outcome(one, data, row, machine):
         why = data.notes[0] if data.notes else why or "nothing was measured"
         return Outcome(one, row, method, row.claim.text, None, verdict.NONE, why, is_timed)
     why = verdict.why_no_verdict(is_timed, machine.load, machine.n_cores, data.others, _unmet(data, row))
+    if not why and is_timed and machine.n_rounds < 2:
+        why = "one round has no interval"
     if why:
         word, note = verdict.NONE, why
     elif row.kind == "tally":

@@ -132,7 +132,8 @@ provider datum-shm
 program engine 8:16
 extra type bytes 8:16 <=1000 a type costs something
 END
-check 'programs of the bench' says '^bars: (holds|no verdict: load.*) \(MPI costs something: mpi / dat' "$run" -q -n 1 -f bars -o bars.out
+check 'programs of the bench' says '^bars: (holds|no verdict: load.*) \(MPI costs something: mpi / dat' "$run" -q -n 2 -f bars -o bars.out
+check 'one round is no verdict' says '^bars: no verdict: (one round has no interval|load.*) \(MPI costs' "$run" -q -n 1 -f bars -o bars.one
 check 'their series' grep -Fqx '| | dat | adapter | channel | mpi |' bars.out/report.md
 check 'and units' grep -Eq '^flow,mpi,65536,1,[0-9.e+]+,[0-9.e+]+,,MB/s$' bars.out/results.csv
 check 'types' grep -Eq '^types,vector,16,1,' bars.out/results.csv
