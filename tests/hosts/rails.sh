@@ -173,6 +173,7 @@ wait_for 30 grep -q 'net2 has joined the rails' err || fail_one 'a network that 
 wait_for 30 is_at $(($(rounds) + 10)) || fail_one 'a network that comes later, an older window: no traffic'
 host_link h2 down 1
 wait_for 15 has_moved || fail_one 'a network that comes later, an older window: the pipe does not move'
+! wait_for 3 is_at $(($(rounds) + 10)) || fail_one 'a network that comes later, an older window: it does not wait'
 host_link h2 up 1
 wait_for 30 is_at $(($(rounds) + 20)) || fail_one 'a network that comes later, an older window: no traffic afterwards'
 finish 'a network that comes later, an older window'
