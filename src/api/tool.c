@@ -214,6 +214,8 @@ static int tool_list(int cat_index, int first, int n, int len, int *indices)
 {
     if (!is_category(cat_index))
         return MPI_T_ERR_INVALID_INDEX;
+    if (len < 0 || (indices == NULL && len > 0))
+        return MPI_T_ERR_INVALID;
     for (int i = 0; i < n && i < len; i++)
         indices[i] = first + i;
     return MPI_SUCCESS;

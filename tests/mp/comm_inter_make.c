@@ -238,7 +238,6 @@ static void errors(MPI_Comm inter)
     FAILS(MPI_Comm_create(inter, world, &part), MPI_ERR_GROUP);
     FAILS(MPI_Comm_create_group(inter, world, 1, &part), MPI_ERR_COMM);
     FAILS(MPI_Comm_create(inter, MPI_GROUP_NULL, &part), MPI_ERR_GROUP);
-    FAILS(MPI_Comm_split(inter, -3, 0, &part), MPI_ERR_ARG);
     FAILS(MPI_Comm_split(inter, 0, 0, NULL), MPI_ERR_ARG);
     FAILS(MPI_Comm_split_type(inter, 99, 0, MPI_INFO_NULL, &part), MPI_ERR_ARG);
     FAILS(MPI_Intercomm_create(inter, 0, MPI_COMM_WORLD, 0, 1, &part), MPI_ERR_COMM);

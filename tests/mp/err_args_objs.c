@@ -183,7 +183,6 @@ static void comms(void)
     BAD(MPI_Comm_size(W, NULL), MPI_ERR_ARG);
     BAD(MPI_Comm_rank(W, NULL), MPI_ERR_ARG);
     BAD(MPI_Comm_dup(W, NULL), MPI_ERR_ARG);
-    BAD(MPI_Comm_split(W, -1, 0, &c), MPI_ERR_ARG);
     BAD(MPI_Comm_split(W, 0, 0, NULL), MPI_ERR_ARG);
     BAD(MPI_Comm_remote_size(W, &n), MPI_ERR_COMM);
     BAD(MPI_Comm_free(NULL), MPI_ERR_ARG);

@@ -168,6 +168,8 @@ static void wrong(void)
     CHECK_EQ(MPI_T_cvar_get_info(-1, NULL, &len, &n, NULL, NULL, NULL, &len, NULL, NULL),
              MPI_T_ERR_INVALID_INDEX);
     CHECK_EQ(MPI_T_category_get_cvars(-1, 0, NULL), MPI_T_ERR_INVALID_INDEX);
+    CHECK_EQ(MPI_T_category_get_cvars(0, 1, NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_category_get_cvars(0, -1, &n), MPI_T_ERR_INVALID);
     MUST(MPI_T_event_get_num(&n));
     CHECK_EQ(MPI_T_event_handle_alloc(n, NULL, MPI_INFO_NULL, &reg), MPI_T_ERR_INVALID_INDEX);
     CHECK_EQ(MPI_T_event_get_index("none", &n), MPI_T_ERR_INVALID_NAME);

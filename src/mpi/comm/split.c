@@ -10,12 +10,12 @@
 #include "mpi/comm/intercomm.h"
 
 struct vote {
-    int color; /* FAILED: the call fails there */
+    int color; /* any but MPI_UNDEFINED is one, as in MPICH */
     int key;
+    int has_failed; /* the call fails there */
 };
 
-enum { FAILED = -1 };
-_Static_assert(MPI_UNDEFINED != FAILED, "no color");
+enum { VOTE_INTS = sizeof(struct vote) / sizeof(int) };
 
 struct member {
     int key;
@@ -87,12 +87,12 @@ static int split_vote(struct dm_comm *comm, int err, struct vote mine, struct dm
     if (votes == NULL)
         return DM_FAIL(DM_ENOMEM, "colors and keys of %d ranks", voters->size);
     if (err != DM_OK)
-        mine.color = FAILED;
-    moved = dm_allgather(&mine, 2, type, votes, 2, type, comm);
+        mine.has_failed = 1;
+    moved = dm_allgather(&mine, VOTE_INTS, type, votes, VOTE_INTS, type, comm);
     if (err == DM_OK)
         err = moved;
     for (int i = 0; i < voters->size && err == DM_OK; i++)
-        if (votes[i].color == FAILED)
+        if (votes[i].has_failed)
             err = DM_FAIL(DM_ERR_OTHER, "rank %d%s has failed in the same call", i,
                           comm->remote != NULL ? " of the other group" : "");
     if (err == DM_OK && mine.color != MPI_UNDEFINED)
@@ -160,7 +160,7 @@ static int split_inter(struct dm_comm *comm, int err, struct vote mine, struct d
 int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
                           struct dm_comm **comm_p)
 {
-    struct vote mine = {color, key};
+    struct vote mine = {color, key, 0};
 
     *comm_p = NULL;
     return comm->remote != NULL ? split_inter(comm, failed, mine, comm_p)
@@ -169,9 +169,5 @@ int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
 
 int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p)
 {
-    int err = DM_OK;
-
-    if (color < 0 && color != MPI_UNDEFINED)
-        err = DM_FAIL(DM_ERR_ARG, "color is %d, which is neither MPI_UNDEFINED nor from 0", color);
-    return dm_comm_split_or_fail(comm, err, color, key, comm_p);
+    return dm_comm_split_or_fail(comm, DM_OK, color, key, comm_p);
 }

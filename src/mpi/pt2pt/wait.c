@@ -203,17 +203,10 @@ static int wait_check(int count, const MPI_Request requests[], bool *all_done_p)
     return DM_OK;
 }
 
-/* The statuses' error fields count only when the call fails; errors of earlier ones are success. */
-static void wait_note_error(MPI_Status *statuses, int i, int err, bool is_first)
-{
-    if (statuses == MPI_STATUSES_IGNORE)
-        return;
-    for (int k = 0; is_first && k < i; k++)
-        statuses[k].MPI_ERROR = DM_OK;
-    statuses[i].MPI_ERROR = err;
-}
-
-/* Complete all in order, waiting; after the loss of a peer only what is done already. */
+/*
+ * Complete all in order, waiting; after the loss of a peer only what is done already. Programs look at
+ * the error fields also when nothing has failed: they are success then, as in MPICH and Open MPI.
+ */
 static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     struct dm_p2p_failure first; /* its text is written when there is one */
@@ -234,11 +227,10 @@ static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statu
             wait_one(req);
             err = dm_p2p_complete(req, &requests[i], status);
         }
-        if (dm_unlikely(err != DM_OK || first.index >= 0)) {
-            wait_note_error(statuses, i, err, first.index < 0);
-            if (err != DM_OK)
-                dm_p2p_note_failure(&first, i, err);
-        }
+        if (status != MPI_STATUS_IGNORE)
+            status->MPI_ERROR = err;
+        if (dm_unlikely(err != DM_OK))
+            dm_p2p_note_failure(&first, i, err);
         lost = lost || err == DM_EPEER;
     }
     return dm_p2p_in_status(&first);
