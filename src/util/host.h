@@ -26,6 +26,8 @@ int dm_host_quota(const char *groups_file, const char *root);
  * DM_ESYS with the reason and the remedy.
  */
 int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p);
+/* Like it for who can do without the file: where memfd is refused, private memory and *fd_p is -1. */
+int dm_host_mem_alloc(const char *name, size_t len, void **ptr_p, int *fd_p);
 /*
  * Map the first len bytes of another process' file, its descriptor fd, when it is the one with
  * that device and inode number. DM_ESYS: not allowed, not this host, not that file.
@@ -38,7 +40,7 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
 int dm_host_vm_read(int pid, uint64_t addr, void *dst, size_t len);
 /* The other way; whoever may read may write. */
 int dm_host_vm_write(int pid, uint64_t addr, const void *src, size_t len);
-/* Unmap and close what dm_host_shm_alloc made. */
+/* Unmap and close what dm_host_shm_alloc or dm_host_mem_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
 /*
  * Have room for n more file descriptors, where the hard limit allows: the soft limit is raised as

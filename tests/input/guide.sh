@@ -106,7 +106,7 @@ runs() {
     [ $rc = 0 ] && ! grep -q 'datum:' err
 }
 says_why() {
-    timeout 60 ./container "$refused,memfd_create" mpiexec -n 2 ./hello >out 2>&1
+    DATUM_PROVIDER=datum-shm inside mpiexec -n 2 ./hello >out 2>&1
     rc=$?
     cat out
     [ $rc != 0 ] && [ $rc != 124 ] && grep -qE 'datum:.*memfd' out
@@ -134,5 +134,13 @@ wait $!
 END
 chmod +x seen
 check 'what ranks are doing' inside ./seen
-check 'without memory files it says so' says_why
+# The same without memory files: sockets.
+refused=$refused,memfd_create
+for n in 2 3 7; do
+    check "answer $n without memory files" follow $n ./container "$refused"
+done
+check 'messages without memory files' runs mpiexec -n 4 ./traffic -n 20
+check 'collectives without memory files' runs mpiexec -n 3 "$DATUM_BUILD/tests/mp/coll_shm"
+check 'windows without memory files' runs mpiexec -n 2 "$DATUM_BUILD/tests/mp/rma_put_get"
+check 'shared memory by name says what it needs' says_why
 totals

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test: timeout=180
-# A host that refuses what shared memory needs: without memfd or address space a clear error;
-# without process_vm_* or membarrier everything works by other ways.
+# A host that refuses what shared memory needs: without address space a clear error; without memfd,
+# process_vm_* or membarrier everything works by other ways, shared windows without memfd excepted.
 . "$TEST_LIB"
 
 src=$TEST_SRC/tests/input
@@ -60,7 +60,27 @@ END
 chmod +x one
 collectives 'no shared memory wanted by one rank' ./one DATUM_COLL_SHM=no
 collectives 'a rank that never spins' ./one DATUM_SPIN=0
-refused 'memfd refused' 'memfd|shared memory' ./refuse memfd_create
+# The launcher may have memory files where its processes may not; then in neither.
+runs 'memfd refused to processes' ./refuse memfd_create
+collectives 'memfd refused to processes' ./refuse memfd_create
+printf '#!/bin/sh\nexec "%s/refuse" memfd_create "%s" "$@"\n' "$PWD" "$(command -v mpiexec)" >mpiexec
+chmod +x mpiexec
+path=$PATH
+PATH=$PWD:$PATH
+runs 'memfd refused' env DATUM_EXPLAIN=1
+grep -q 'provider datum-tcp' err && grep -q '^ *datum-shm: .*memfd_create' err || {
+    cat err
+    fail 'memfd refused: not over datum-tcp, or not said why'
+}
+collectives 'memfd refused'
+refused 'memfd refused, shared memory wanted' 'memfd_create' env DATUM_PROVIDER=datum-shm
+PATH=$path
+./refuse memfd_create datum-info --usable >out 2>&1
+! grep -q datum-shm out && grep -q datum-tcp out || {
+    cat out
+    fail 'memfd refused: datum-info --usable lists what does not work'
+}
+pass_one
 cat >limited <<'END'
 #!/bin/sh
 ulimit -v 60000

@@ -71,7 +71,7 @@ int dm_mem_open(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr *
     if (mr == NULL)
         return DM_FAIL(DM_ENOMEM, "a registration");
     len = (len + adapt->mem.page - 1) & ~(adapt->mem.page - 1);
-    err = dm_host_shm_alloc("datum-mem", len, &ptr, &mr->fd);
+    err = dm_host_mem_alloc("datum-mem", len, &ptr, &mr->fd);
     if (err != DM_OK) {
         free(mr);
         return err;
@@ -119,7 +119,7 @@ bool dm_adapt_mem_file(const struct dm_adapt *adapt, const struct dm_mr *mr, int
     *fd_p = mr->fd;
     *start_p = mr->start;
     *len_p = mr->end - mr->start;
-    return mr->is_alloc && dm_adapt_can_map(adapt);
+    return mr->is_alloc && mr->fd >= 0 && dm_adapt_can_map(adapt);
 }
 
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p)

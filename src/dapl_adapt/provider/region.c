@@ -38,7 +38,7 @@ struct dm_region_chunk {
 static int region_make(struct dm_ia *ia, size_t len, char **ptr_p, int *fd_p, struct dm_lmr *lmr_p)
 {
     void *ptr;
-    int err = dm_host_shm_alloc("datum-ring", len, &ptr, fd_p);
+    int err = dm_host_mem_alloc("datum-ring", len, &ptr, fd_p);
 
     if (err != DM_OK)
         return err;
@@ -106,7 +106,8 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, const struct dm_aren
             free(chunk);
             return NULL;
         }
-        close(fd); /* the provider has its own */
+        if (fd >= 0)
+            close(fd); /* the provider has its own */
     }
     chunk->next = ia->memory.ring_chunks;
     ia->memory.ring_chunks = chunk;

@@ -130,7 +130,7 @@ static struct dm_words *words_make(struct dm_adapt *adapt, struct dm_ia *ia, siz
     void *ptr;
     int fd;
 
-    if (dm_host_shm_alloc("datum-words", len, &ptr, &fd) != DM_OK)
+    if (dm_host_mem_alloc("datum-words", len, &ptr, &fd) != DM_OK)
         return NULL;
     words = words_at(adapt, ia, ptr, len, fd);
     if (words != NULL)
