@@ -281,15 +281,16 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, int err, void *o
 }
 
 /*
- * What is not supported is said, once for each function, also to programs that look at no error code: for them a call
- * that does nothing would be one that has worked.
+ * What is not supported, and what DATUM_CHECK has found of files, whose errors return by default, is said once for each
+ * function also to programs that look at no error code: for them a call that does nothing would be one that has worked.
  */
-static void say_unsupported(const struct dm_fn *fn, int err, const char *text)
+static void say_returned(const struct dm_fn *fn, int err, const char *text)
 {
     static bool *said;
     int class = err > 0 ? dm_errcode_class(err) : MPI_SUCCESS;
 
-    if (class != MPI_ERR_UNSUPPORTED_OPERATION && class != MPI_ERR_UNSUPPORTED_DATAREP)
+    if (class != MPI_ERR_UNSUPPORTED_OPERATION && class != MPI_ERR_UNSUPPORTED_DATAREP &&
+        (err != DM_EUSAGE || fn->owner != DM_OWNER_FILE))
         return;
     if (said == NULL)
         said = calloc((size_t)dm_calls_n_functions(), sizeof(*said));
@@ -347,7 +348,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     code = code_of(err, text + call_len);
     if (dm_errhandler_is_fatal(eh))
         dm_api_abort(err < 0 ? MPI_ERR_OTHER : dm_errcode_class(err), text);
-    say_unsupported(fn, err, text);
+    say_returned(fn, err, text);
     code = dm_errcode_raise(eh, handle, code, text);
     if (dm_api.is_slow)
         dm_api_leave();

@@ -33,6 +33,7 @@
 #include "util/glock.h"
 #include "util/host.h"
 #include "util/log.h"
+#include "util/stack.h"
 #include "util/tune.h"
 #include "util/where.h"
 
@@ -129,6 +130,7 @@ static const char *state_text(void)
 static void api_enter(const struct dm_fn *fn)
 {
     dm_glock_enter();
+    dm_stack_name(fn->name); /* this way in is code apart */
     if (dm_unlikely(dm_api.is_profiled))
         dm_calls_enter(fn);
     if (dm_unlikely(dm_api.has_events))
@@ -166,6 +168,7 @@ void dm_api_leave_with(size_t count, const struct dm_type *type)
 {
     if (dm_unlikely(dm_api.is_profiled))
         dm_calls_leave(type != NULL ? (uint64_t)count * (uint64_t)type->size : 0);
+    dm_stack_name(NULL);
     dm_glock_leave();
     if (dm_unlikely(dm_api.has_events))
         dm_tool_events_leave();

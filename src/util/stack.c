@@ -155,11 +155,20 @@ static _Unwind_Reason_Code stack_search(struct _Unwind_Context *context, void *a
     return _URC_NO_REASON;
 }
 
+static _Thread_local const char *stack_name;
+
+void dm_stack_name(const char *name)
+{
+    stack_name = name;
+}
+
 bool dm_stack_find(const char *prefix, char *name, size_t size)
 {
     struct search search = {.prefix = prefix, .len = strlen(prefix)};
 
     (void)_Unwind_Backtrace(stack_search, &search);
+    if (search.found == NULL && stack_name != NULL && strncmp(stack_name, prefix, search.len) == 0)
+        search.found = stack_name;
     if (search.found == NULL)
         return false;
     snprintf(name, size, "%s", search.found);

@@ -28,6 +28,8 @@ void dm_stack_add_taken(struct dm_strbuf *sb, const uintptr_t *addresses, int n)
  * none: "MPI_" finds PMPI_Send, too, and gives MPI_Send. False: there is none.
  */
 bool dm_stack_find(const char *prefix, char *name, size_t size);
+/* What it finds in this thread where the loader knows none, as of code that the compiler has put apart; NULL: nothing. */
+void dm_stack_name(const char *name);
 /* Append a number in base 10 or 16 (with 0x), as dm_strbuf_addf would, but also in signal handlers. */
 void dm_stack_add_number(struct dm_strbuf *sb, uint64_t value, unsigned base);
 

@@ -13,6 +13,20 @@ static void receive_from(int source, int tag)
     MPI_Recv(&x, 1, MPI_INT, source, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* A file is opened by rank 0 only; the others are in a call of another communicator. */
+static void open_and_barrier(void)
+{
+    MPI_Comm other;
+    MPI_File fh;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    if (rank == 0)
+        MPI_File_open(MPI_COMM_WORLD, "deadlock.tmp", MPI_MODE_CREATE | MPI_MODE_RDWR,
+                      MPI_INFO_NULL, &fh);
+    else
+        MPI_Barrier(other);
+}
+
 static void for_ever(const char *how)
 {
     int next = (rank + 1) % size, i;
@@ -46,6 +60,8 @@ static void for_ever(const char *how)
         else
             MPI_Barrier(MPI_COMM_WORLD);
     }
+    if (strcmp(how, "file") == 0)
+        open_and_barrier();
     if (strcmp(how, "finalize") == 0 && rank == 0)
         receive_from(1, 5);
 }

@@ -184,6 +184,22 @@ static void returned(void)
     printf("rank %d went on\n", rank);
 }
 
+/* The program looks at no code. */
+static void file_default(void)
+{
+    MPI_File fh;
+
+    MPI_File_open(MPI_COMM_WORLD, "usage_file", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                  &fh);
+    for (int i = 0; i < 2; i++)
+        if (rank == 0)
+            MPI_File_sync(fh);
+        else
+            MPI_File_set_size(fh, 1000);
+    MPI_File_close(&fh);
+    printf("rank %d went on\n", rank);
+}
+
 /* ---- objects and requests ---- */
 
 static void made(void *in, void *inout, int *n, MPI_Datatype *type)
@@ -465,6 +481,7 @@ static const struct {
             {"window", window},
             {"file", file},
             {"returned", returned},
+            {"file_default", file_default},
             {"leaks", leaks},
             {"many_leaks", many_leaks},
             {"requests", requests},

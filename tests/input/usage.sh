@@ -37,6 +37,10 @@ check 'returned by MPI_Wait' says "^$wrongly $r0 MPI_Iscatter with 16 bytes, $r1
     "${run[@]}" nonblocking_returned
 went_on() { "${run[@]}" returned >out 2>&1 && [ "$(grep -c 'went on' out)" = 2 ] && [ "$(wc -l <out)" = 2 ]; }
 check returned went_on
+# Those of files return by default: it is said all the same, once for each function.
+files() { "${run[@]}" file_default >out 2>&1; rc=$?; cat out; [ $rc = 0 ] && [ "$(grep -c 'went on' out)" = 2 ] && [ "$(wc -l <out)" = 4 ] &&
+    [ "$(grep -c "warning: MPI_File_[a-z_]*(.*wrongly: call 1 of the file .* $r0 MPI_File_sync, $r1 MPI_File_set_size; said once" out)" = 2 ]; }
+check 'files by default' files
 
 # ---- what MPI_Finalize finds; each rank says it ----
 found() { # NAME LINE...: both ranks say each of them once, and where
