@@ -376,7 +376,7 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
     }
     f->comm = own;
     if (own != NULL)
-        snprintf(own->name, sizeof(own->name), "the file \"%s\"", path); /* DATUM_CHECK says it */
+        snprintf(own->name, sizeof(own->name), "the file \"%s\"", path); /* in messages */
     err = file_open_all(f, comm, path);
     if (err == DM_OK && (amode & MPI_MODE_APPEND) != 0)
         err = file_to_end(f, comm);

@@ -150,6 +150,7 @@ wrong() { # PATTERN COMMAND...: one line, status 2
 check 'unknown' wrong 'unknown option -wdirr; did you mean -wdir\?' mpiexec -wdirr x true
 check '-initial-errhandler of no such name' wrong "is 'none', but must be mpi_errors_are_fatal" mpiexec -initial-errhandler none true
 check 'MPIEXEC_TIMEOUT that is no number' wrong 'MPIEXEC_TIMEOUT\) is .soon., but must be' env MPIEXEC_TIMEOUT=soon mpiexec -n 1 true
+check 'settings of Open MPI' wrong 'option --mca is for Open MPI; .* DATUM_\*: datum-info --settings' mpiexec --mca btl tcp,self -n 1 true
 check 'unknown, two dashes' wrong 'unknown option --hots=a; did you mean -host' mpiexec --hots=a true
 check '-soft without such a number' wrong 'soft 5:9 has no number from 1 to 4' mpiexec -n 4 -soft 5:9 true
 check '-soft of no list' wrong 'soft is "some"; a list of numbers' mpiexec -soft some true
