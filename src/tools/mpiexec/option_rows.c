@@ -434,9 +434,10 @@ bool dm_launch_option_unknown(const char *word)
     const char *nearest = "help";
 
     if (strcmp(name, "mca") == 0 || strcmp(name, "gmca") == 0) {
-        dm_log_error("mpiexec: option %s is for Open MPI; what it sets is set here by variables DATUM_*: "
-                     "datum-info --settings lists them",
-                     word);
+        dm_log_error(
+            "mpiexec: option %s is for Open MPI; what it sets is set here by variables DATUM_*: "
+            "datum-info --settings lists them",
+            word);
         return false;
     }
     for (size_t i = 0; i < N_OPTION_ROWS; i++) {
