@@ -118,7 +118,7 @@ static void accesses(MPI_File fh)
     MPI_Offset at = 4 * mp_rank;
 
     if (mp_rank == bad) {
-        FAILS(MPI_File_write_at_all(fh, at, data, 4, MPI_INT, NULL), MPI_ERR_ARG);
+        FAILS(MPI_File_write_at_all(fh, at, data, -1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
         FAILS(MPI_File_read_at_all(fh, at, NULL, 4, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_BUFFER);
     } else {
         MUST(MPI_File_write_at_all(fh, at, data, 4, MPI_INT, MPI_STATUS_IGNORE));
