@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "util/port.h"
+
 #define STACK_DEPTH 48 /* calls that are printed */
 
 struct walk {
@@ -155,7 +157,7 @@ static _Unwind_Reason_Code stack_search(struct _Unwind_Context *context, void *a
     return _URC_NO_REASON;
 }
 
-static _Thread_local const char *stack_name;
+static DM_THREAD_LOCAL const char *stack_name; /* of the call that this thread is in */
 
 void dm_stack_name(const char *name)
 {

@@ -11,7 +11,7 @@
 
 const char *dm_dat_text(DAT_RETURN rc)
 {
-    static DM_THREAD_LOCAL char text[160];
+    static DM_THREAD_LOCAL char text[144];
     const char *major = NULL;
     const char *minor = NULL;
 

@@ -47,7 +47,7 @@ static void *datagram_find(void *arg, uint32_t number)
 }
 
 /* The lowest one that is free, so that few are touched. */
-static struct dm_datagram *datagram_claim(void *arg, void *any)
+static struct dm_datagram *box_claim(void *arg, void *any)
 {
     const struct dm_shm_ia *ia = arg;
     struct dm_shm_box *box = any;
@@ -86,7 +86,7 @@ static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
         atomic_store(&box->is_asleep, 1); /* no space: the next one rings, or its sleep ends */
 }
 
-static void datagram_send(void *arg, void *any, const struct dm_datagram *at)
+static void box_send(void *arg, void *any, const struct dm_datagram *at)
 {
     struct dm_shm_box *box = any;
     uint32_t slot = datagram_slot(arg, box, at);
@@ -175,8 +175,8 @@ bool dm_shm_datagrams(struct dm_pia *pia, struct dm_datagrams *datagrams)
     datagrams->arg = ia;
     datagrams->due = &ia->datagrams.box->due;
     datagrams->find = datagram_find;
-    datagrams->claim = datagram_claim;
-    datagrams->send = datagram_send;
+    datagrams->claim = box_claim;
+    datagrams->send = box_send;
     datagrams->receive = datagram_receive;
     datagrams->has_died = datagram_has_died;
     datagrams->sleep = datagram_sleep;
