@@ -24,22 +24,29 @@ static void cm_attempt_fail(struct dm_net_conn *conn, DAT_EVENT_NUMBER event, co
     dm_net_conn_fail(conn, event);
 }
 
+void dm_net_cm_no_descriptor(struct dm_net *net)
+{
+    if (!net->is_short_reported)
+        dm_log_warn("%s: this process may open no more descriptors (ulimit -n): connections to it "
+                    "have to wait, and none can be made",
+                    net->pia.obj.provider->device_name);
+    net->is_short_reported = true;
+}
+
 /* What this process is short of looks like an unreachable address: warn once. */
 void dm_net_cm_unreachable(struct dm_net_conn *conn, int err)
 {
     struct dm_net *net = conn->net;
     const char *name = net->pia.obj.provider->device_name;
-    bool is_short = err == EADDRNOTAVAIL || err == EMFILE;
 
-    if (is_short && !net->is_short_reported && err == EMFILE)
-        dm_log_warn("%s: this process may open no more descriptors (ulimit -n): no connection can "
-                    "be made",
-                    name);
-    else if (is_short && !net->is_short_reported)
+    if (err == EMFILE) {
+        dm_net_cm_no_descriptor(net);
+    } else if (err == EADDRNOTAVAIL && !net->is_short_reported) {
         dm_log_warn("%s: no local port is free (sysctl net.ipv4.ip_local_port_range), or the "
                     "address of %s is gone: no connection can be made",
                     name, net->iface);
-    net->is_short_reported = net->is_short_reported || is_short;
+        net->is_short_reported = true;
+    }
     cm_attempt_fail(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
 }
 

@@ -123,6 +123,8 @@ void dm_net_cm_connected(struct dm_net_conn *conn);
 void dm_net_cm_connect_next(struct dm_net_conn *conn);
 /* The same after the round, as the socket is to be closed. */
 void dm_net_cm_next_port(struct dm_net_conn *conn);
+/* This process may open no more descriptors: say so, once. */
+void dm_net_cm_no_descriptor(struct dm_net *net);
 /* Nothing can be reached at this address, by this errno. */
 void dm_net_cm_unreachable(struct dm_net_conn *conn, int err);
 /* The peer has closed, or the socket is broken. */

@@ -82,6 +82,8 @@ void dm_tcp_listener_accept(struct dm_tcp_listener *listener)
             dm_tcp_conn_incoming(ia, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The callers wait in the kernel. */
+            if (errno == EMFILE)
+                dm_net_cm_no_descriptor(&ia->net);
             listener->resume_at = dm_futex_now() + PAUSE_NS;
             (void)listener_watch(listener, EPOLL_CTL_MOD, false);
             dm_net_timer_at(&ia->net, listener->resume_at);
