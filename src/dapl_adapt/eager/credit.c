@@ -96,21 +96,12 @@ int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags)
 /* Write the count to the peer's control page. */
 static void credit_write(struct dm_conn *conn, bool is_signalled)
 {
-    uint64_t *out = dm_tx_out(conn);
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
     conn->rx.n_credited = conn->credits.tail = conn->rx.n_consumed;
     conn->rx.is_asked = false;
-    *out = conn->rx.n_consumed;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
-    lmr.segment_length = sizeof(*out);
-    lmr.lmr_context = conn->region.lmr.lctx;
-    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, credit);
-    rmr.segment_length = sizeof(*out);
-    rmr.rmr_context = conn->tx.rctx;
-    rc = dm_eager_write(conn, &lmr, &rmr, is_signalled);
+    rc = dm_eager_write_word(conn, offsetof(struct dm_ctl, credit), conn->rx.n_consumed,
+                             is_signalled);
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);
     else
@@ -143,20 +134,11 @@ static void credit_by_send(struct dm_conn *conn)
 /* The peer need not come back when the connection ends now: so many records were all. */
 static DAT_RETURN credit_write_disconnect(struct dm_conn *conn)
 {
-    uint64_t *out = dm_tx_out(conn);
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
+    uint64_t word = DM_CTL_PARTS | conn->tx.n_posted;
 
-    *out = DM_CTL_PARTS | conn->tx.n_posted;
     if (conn->adapt->is_quiet)
-        *out |= DM_CTL_ENDS;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
-    lmr.segment_length = sizeof(*out);
-    lmr.lmr_context = conn->region.lmr.lctx;
-    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, peer_closing);
-    rmr.segment_length = sizeof(*out);
-    rmr.rmr_context = conn->tx.rctx;
-    return dm_eager_write(conn, &lmr, &rmr, true);
+        word |= DM_CTL_ENDS;
+    return dm_eager_write_word(conn, offsetof(struct dm_ctl, peer_closing), word, true);
 }
 
 /* Is there a request for it? */

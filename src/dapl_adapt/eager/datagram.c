@@ -150,22 +150,13 @@ void dm_eager_datagrams_end(struct dm_conn *conn, bool is_counted)
 
 void dm_eager_datagrams_count(struct dm_conn *conn)
 {
-    uint64_t *at = dm_tx_out(conn);
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
     if (!conn->tx.datagrams.is_count_due)
         return;
     conn->tx.datagrams.is_count_due = false;
-    *at = (uint64_t)conn->tx.datagrams.n_sent + 1;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)at;
-    lmr.segment_length = sizeof(*at);
-    lmr.lmr_context = conn->region.lmr.lctx;
-    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, datagrams);
-    rmr.segment_length = sizeof(*at);
-    rmr.rmr_context = conn->tx.rctx;
-    rc = dm_eager_write(conn, &lmr, &rmr, false);
+    rc = dm_eager_write_word(conn, offsetof(struct dm_ctl, datagrams),
+                             (uint64_t)conn->tx.datagrams.n_sent + 1, false);
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);
 }

@@ -67,8 +67,7 @@ static DAT_RETURN notify_post_recv(struct dm_conn *conn)
 
 bool dm_eager_arm(struct dm_conn *conn)
 {
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
+    uint64_t word = conn->tx.pending.row != NULL ? DM_CTL_PENDING | DM_CTL_ARMED : DM_CTL_ARMED;
     DAT_RETURN rc;
 
     if (conn->is_sendrecv || conn->is_armed)
@@ -77,17 +76,8 @@ bool dm_eager_arm(struct dm_conn *conn)
         return false;
     rc = notify_post_recv(conn);
     if (rc == DAT_SUCCESS) {
-        uint64_t *out = dm_tx_out(conn);
-
-        *out = conn->tx.pending.row != NULL ? DM_CTL_PENDING | DM_CTL_ARMED : DM_CTL_ARMED;
-        lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
-        lmr.segment_length = sizeof(*out);
-        lmr.lmr_context = conn->tx.lctx;
-        rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, asleep);
-        rmr.segment_length = sizeof(*out);
-        rmr.rmr_context = conn->tx.rctx;
         conn->is_armed = true;
-        rc = dm_eager_write(conn, &lmr, &rmr, false);
+        rc = dm_eager_write_word(conn, offsetof(struct dm_ctl, asleep), word, false);
     }
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);

@@ -123,6 +123,22 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
     return rc;
 }
 
+DAT_RETURN dm_eager_write_word(struct dm_conn *conn, size_t at, uint64_t word, bool is_signalled)
+{
+    uint64_t *out = dm_tx_out(conn);
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+
+    *out = word;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
+    lmr.segment_length = sizeof(*out);
+    lmr.lmr_context = conn->region.lmr.lctx;
+    rmr.virtual_address = conn->ctl_remote + at;
+    rmr.segment_length = sizeof(*out);
+    rmr.rmr_context = conn->tx.rctx;
+    return dm_eager_write(conn, &lmr, &rmr, is_signalled);
+}
+
 DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32_t space)
 {
     DAT_LMR_TRIPLET lmr;

@@ -116,6 +116,8 @@ static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_L
  */
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
                           bool is_signalled);
+/* A word for the peer's control words, `at` bytes into struct dm_ctl. */
+DAT_RETURN dm_eager_write_word(struct dm_conn *conn, size_t at, uint64_t word, bool is_signalled);
 /* Send a record of the shadow buffer again: space bytes before the trailer. */
 DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32_t space);
 /* Send as much of what is to be repeated as the queue takes now. */
