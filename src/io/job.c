@@ -9,11 +9,18 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "channel/channel.h"
 #include "mpi/core/core.h"
 #include "util/err.h"
 #include "util/glock.h"
+
+/*
+ * How long a job is left to a program that waits for it at once: longer than a program takes from the start
+ * of a transfer to its wait, short beside the time of a large one.
+ */
+#define HEAD_START_NS 50000
 
 static struct {
     pthread_mutex_t lock;
@@ -41,6 +48,7 @@ int dm_io_result_get(const struct dm_io_result *result)
     return result->err == DM_OK ? DM_OK : dm_err_fail(result->err, "%s", result->text);
 }
 
+/* The first one of the list, which leaves it; NULL: there is none. */
 static struct dm_io_job *worker_take(struct dm_list *list)
 {
     struct dm_io_job *job;
@@ -91,18 +99,44 @@ static bool worker_run(struct dm_io_job *job)
     return true;
 }
 
+static bool is_due(const struct timespec *due)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > due->tv_sec || (now.tv_sec == due->tv_sec && now.tv_nsec >= due->tv_nsec);
+}
+
+/* The next job that is due, inside the lock; NULL: there are none any more, and the thread ends. */
+static struct dm_io_job *worker_next(void)
+{
+    const struct dm_io_job *first;
+    struct timespec due;
+
+    for (;;) {
+        if (dm_list_is_empty(&worker.todo)) {
+            if (worker.is_ending)
+                return NULL;
+            pthread_cond_wait(&worker.cond, &worker.lock);
+            continue;
+        }
+        first = dm_container_of(worker.todo.next, struct dm_io_job, link);
+        if (worker.is_ending || is_due(&first->due))
+            return worker_take(&worker.todo);
+        due = first->due; /* it may be gone while this waits */
+        (void)pthread_cond_clockwait(&worker.cond, &worker.lock, CLOCK_MONOTONIC, &due);
+    }
+}
+
 static void *worker_main(void *arg)
 {
     struct dm_io_job *job;
     bool is_over;
 
     (void)arg;
+    (void)prctl(PR_SET_TIMERSLACK, 1UL); /* its waits are short */
     pthread_mutex_lock(&worker.lock);
-    for (;;) {
-        while ((job = worker_take(&worker.todo)) == NULL && !worker.is_ending)
-            pthread_cond_wait(&worker.cond, &worker.lock);
-        if (job == NULL)
-            break;
+    while ((job = worker_next()) != NULL) {
         atomic_store(&job->state, DM_JOB_RUNNING);
         pthread_mutex_unlock(&worker.lock);
         is_over = worker_run(job);
@@ -145,6 +179,12 @@ bool dm_io_job_start(struct dm_io_job *job)
     if (!worker_start())
         return false;
     atomic_init(&job->state, DM_JOB_TODO);
+    clock_gettime(CLOCK_MONOTONIC, &job->due);
+    job->due.tv_nsec += HEAD_START_NS;
+    if (job->due.tv_nsec >= 1000000000) {
+        job->due.tv_nsec -= 1000000000;
+        job->due.tv_sec++;
+    }
     worker.n_pending++;
     dm_wait_jobs_add(1);
     dm_chan_hook_add(dm_world.chan, &worker.hook);

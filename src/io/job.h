@@ -1,12 +1,14 @@
 /*
  * Jobs: what a thread of the library does beside the program, one after the other, in parts. Whoever waits
- * for a job does what is left of it: that thread may have neither a processor nor the data near it.
+ * for a job does what is left of it: that thread may have neither a processor nor the data near it. It leaves
+ * a job alone for a moment, so that a program that waits at once does the whole.
  */
 #ifndef DM_IO_JOB_H
 #define DM_IO_JOB_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "util/list.h"
 
@@ -38,6 +40,7 @@ struct dm_io_job {
     void (*over)(void *arg); /* then, inside the global lock, with the result */
     void *arg;
     struct dm_io_result result;
+    struct timespec due; /* the thread takes it then, by CLOCK_MONOTONIC */
     _Atomic enum dm_io_job_state state;
 };
 
