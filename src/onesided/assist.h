@@ -61,12 +61,13 @@ static inline size_t dm_rma_assist_item_len(size_t data_len, size_t result_len)
 /* Execute assists and split copies from now on, where others cannot address this rank's part. */
 void dm_rma_assist_start(struct dm_win *win);
 void dm_rma_assist_stop(struct dm_win *win);
-/* In a loop that waits for another process, which may wait for this one in the same way. */
-static inline void dm_rma_assist_execute(struct dm_rma_node *node)
-{
-    if (node->hook.is_on)
-        node->hook.fn(&node->hook);
-}
+/*
+ * What others have asked for in this window, if this process assists; how much. Also in a loop that waits for
+ * another process, which may wait for this one in the same way.
+ */
+int dm_rma_assist_execute(struct dm_rma_node *node);
+/* This process waits in this window: passes of progress look at it first. */
+void dm_rma_assist_first(struct dm_rma_node *node);
 static inline void dm_rma_doorbell_ring(const struct dm_win *win, int lrank)
 {
     dm_atomic_or(&dm_rma_slot(win, lrank)->doorbell, UINT64_C(1) << win->node->me % 64);

@@ -7,9 +7,13 @@
 #include "onesided/assist.h"
 #include "onesided/combine.h"
 #include "onesided/split_copy.h"
+#include "onesided/state.h"
 #include "onesided/target.h"
 #include "util/cfg.h"
 #include "util/copy.h"
+
+/* Windows that are looked at in every pass, and in how many passes one of the others is. */
+enum { IN_EVERY_PASS = 4, PASSES_OF_OTHERS = 32 };
 
 static int item_update(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
 {
@@ -90,13 +94,15 @@ static int slots_execute(struct dm_win *win, int lrank)
     return n;
 }
 
-static int assist_progress(struct dm_chan_hook *hook)
+int dm_rma_assist_execute(struct dm_rma_node *node)
 {
-    struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
-    uint64_t *doorbell = &dm_rma_my_slot(node->win)->doorbell;
+    uint64_t *doorbell;
     uint64_t bits;
     int n = 0;
 
+    if (!node->is_assisting)
+        return 0;
+    doorbell = &dm_rma_my_slot(node->win)->doorbell;
     if (dm_likely(dm_atomic_load(doorbell) == 0))
         return 0;
     bits = dm_atomic_swap(doorbell, 0);
@@ -105,6 +111,48 @@ static int assist_progress(struct dm_chan_hook *hook)
             n += slots_execute(node->win, i) + dm_rma_split_execute(node->win, i);
     }
     return n;
+}
+
+/*
+ * A pass of progress costs the same with thousands of windows: the first ones are looked at in each; of the
+ * others, whose memory is cold, one now and then, by turns. One that has been rung comes to the front.
+ */
+static int assist_progress(struct dm_chan_hook *hook)
+{
+    struct dm_list *all = &dm_rma_state.assisting;
+    int n = 0, n_seen = 0;
+
+    (void)hook;
+    dm_list_for_each_safe (it, next, all) {
+        struct dm_rma_node *node = dm_container_of(it, struct dm_rma_node, assisting);
+        int n_now;
+
+        if (n_seen < IN_EVERY_PASS) {
+            n += dm_rma_assist_execute(node);
+            n_seen++;
+            continue;
+        }
+        if (++dm_rma_state.n_assist_passes % PASSES_OF_OTHERS != 0)
+            break;
+        n_now = dm_rma_assist_execute(node);
+        dm_list_del(it);
+        if (n_now > 0)
+            dm_list_add_head(all, it);
+        else
+            dm_list_add_tail(all, it);
+        return n + n_now;
+    }
+    return n;
+}
+
+void dm_rma_assist_first(struct dm_rma_node *node)
+{
+    struct dm_list *all = &dm_rma_state.assisting;
+
+    if (!node->is_assisting || all->next == &node->assisting)
+        return;
+    dm_list_del(&node->assisting);
+    dm_list_add_head(all, &node->assisting);
 }
 
 /* Is this part one that others on this host cannot address? */
@@ -123,11 +171,20 @@ void dm_rma_assist_start(struct dm_win *win)
         dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return;
     node->win = win;
-    node->hook.fn = assist_progress;
-    dm_chan_hook_add(dm_world.chan, &node->hook);
+    node->is_assisting = true;
+    if (dm_list_is_empty(&dm_rma_state.assisting)) {
+        dm_rma_state.assist_hook.fn = assist_progress;
+        dm_chan_hook_add(dm_world.chan, &dm_rma_state.assist_hook);
+    }
+    dm_list_add_head(&dm_rma_state.assisting, &node->assisting);
 }
 
 void dm_rma_assist_stop(struct dm_win *win)
 {
-    dm_chan_hook_del(dm_world.chan, &win->node->hook);
+    if (!win->node->is_assisting)
+        return;
+    win->node->is_assisting = false;
+    dm_list_del(&win->node->assisting);
+    if (dm_list_is_empty(&dm_rma_state.assisting))
+        dm_chan_hook_del(dm_world.chan, &dm_rma_state.assist_hook);
 }

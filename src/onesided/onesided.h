@@ -13,6 +13,7 @@
 #include "mpi/core/core.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi/op/op.h"
+#include "util/rbtree.h"
 
 /* What the others know about a rank's part of a window; exchanged at creation. */
 struct dm_win_part {
@@ -102,7 +103,8 @@ struct dm_win {
     struct dm_mr *mr;
     void *map; /* of a shared window: all parts */
     size_t map_len;
-    struct dm_list regions;       /* attached to a dynamic window (win_dynamic.c) */
+    struct dm_rbtree regions;     /* attached to a dynamic window (win_dynamic.c) */
+    struct dm_list empty_regions; /* those of them without bytes */
     struct dm_rma_node *node;     /* NULL: locks, fences and so on go by packets */
     struct dm_words *fetch_locks; /* all its locks are taken by fetch-and-add of these; or NULL */
     struct dm_words *words;       /* its 8-byte integers are updated by the provider; or NULL */

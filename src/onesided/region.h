@@ -16,6 +16,8 @@ struct dm_rma_region {
     uint64_t size;
 };
 
+/* None is attached. */
+void dm_rma_regions_init(struct dm_win *win);
 /* Do attached regions, perhaps several, cover these bytes (of a dynamic window)? */
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len);
 /*

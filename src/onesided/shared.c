@@ -302,8 +302,10 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
                      .want = want,
                      .is_past = is_past};
 
-    if (!shared_has_come(&w))
+    if (!shared_has_come(&w)) {
+        dm_rma_assist_first(win->node);
         dm_wait_for_word(dm_world.chan, &w.word);
+    }
     return w.err;
 }
 

@@ -59,7 +59,8 @@ struct dm_rma_node {
     bool is_splitting;                    /* this process' own is in use */
     bool is_inside;                       /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions;        /* DM_RMA_REGIONS for each lrank, of a dynamic window */
-    struct dm_chan_hook hook;             /* executes assists and split copies for this process */
+    struct dm_list assisting; /* of those where this process executes assists and split copies */
+    bool is_assisting;
     struct dm_win *win;
     uint32_t completes_seen;
     /* fences over several hosts: rank of the first process of each; index of this host */

@@ -82,7 +82,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     win->epoch.exposure = DM_EPOCH_NONE;
     dm_list_init(&win->target.lock_queue);
     dm_rma_deferred_init(win);
-    dm_list_init(&win->regions);
+    dm_rma_regions_init(win);
     err = dm_comm_dup_bare(comm, &win->comm);
     if (err == DM_OK) {
         dm_comm_set_name(win->comm, "a window"); /* DATUM_CHECK says it */
@@ -302,6 +302,7 @@ int dm_onesided_start(void)
     dm_pool_init(&dm_rma_state.msgs, sizeof(struct dm_rma_msg), 16, 0);
     dm_pool_init(&dm_rma_state.xfers, sizeof(struct dm_rma_xfer), 64, 0);
     dm_list_init(&dm_rma_state.views);
+    dm_list_init(&dm_rma_state.assisting);
     dm_rma_req_start();
     dm_rma_xfer_start();
     dm_rma_target_start();

@@ -12,12 +12,36 @@
 #include "onesided/shared.h"
 
 struct region {
-    struct dm_list link;
+    struct dm_rbnode node; /* by base, of those with bytes, which do not overlap */
+    struct dm_list link;   /* of those without */
     uint64_t base;
     uint64_t size;
     struct dm_mr *mr;            /* NULL: not registered */
     struct dm_rma_region *entry; /* in the node-shared state, or NULL */
 };
+
+static struct region *region_of(const struct dm_rbnode *node)
+{
+    return node != NULL ? dm_container_of(node, struct region, node) : NULL;
+}
+
+static int region_cmp_key(const void *key, const struct dm_rbnode *node)
+{
+    uint64_t addr = *(const uint64_t *)key, base = region_of(node)->base;
+
+    return (addr > base) - (addr < base);
+}
+
+static int region_cmp(const struct dm_rbnode *a, const struct dm_rbnode *b)
+{
+    return region_cmp_key(&region_of(a)->base, b);
+}
+
+void dm_rma_regions_init(struct dm_win *win)
+{
+    dm_rbtree_init(&win->regions, region_cmp);
+    dm_list_init(&win->empty_regions);
+}
 
 /* Change an entry that others may be reading. */
 static void region_write(struct dm_rma_region *entry, uint64_t base, uint64_t size,
@@ -60,13 +84,16 @@ static void region_publish(struct dm_win *win, struct region *r)
     }
 }
 
-static void region_free(struct region *r)
+static void region_free(struct dm_win *win, struct region *r)
 {
     if (r->entry != NULL)
         region_write(r->entry, 0, 0, NULL);
     if (r->mr != NULL)
         dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
-    dm_list_del(&r->link);
+    if (r->size > 0)
+        dm_rbtree_del(&win->regions, &r->node);
+    else
+        dm_list_del(&r->link);
     free(r);
 }
 
@@ -113,25 +140,19 @@ static int check_dynamic(const struct dm_win *win)
     return DM_OK;
 }
 
-/* The region that has a byte, NULL when none has. */
-static const struct region *region_find(const struct dm_win *win, uint64_t addr)
+/* The last region with bytes that begins at this address or before; NULL: there is none. */
+static const struct region *region_before(const struct dm_win *win, uint64_t addr)
 {
-    dm_list_for_each (it, &win->regions) {
-        const struct region *r = dm_container_of(it, struct region, link);
-
-        if (addr >= r->base && addr - r->base < r->size)
-            return r;
-    }
-    return NULL;
+    return region_of(dm_rbtree_find_le(&win->regions, &addr, region_cmp_key));
 }
 
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len)
 {
     while (len > 0) {
-        const struct region *r = region_find(win, addr);
+        const struct region *r = region_before(win, addr);
         uint64_t part;
 
-        if (r == NULL)
+        if (r == NULL || addr - r->base >= r->size)
             return false;
         part = r->size - (addr - r->base);
         if (part >= len)
@@ -145,6 +166,7 @@ bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len)
 int dm_win_attach(struct dm_win *win, void *base, size_t size)
 {
     uint64_t addr = (uint64_t)(uintptr_t)base;
+    const struct region *other;
     struct region *r;
     int err = check_dynamic(win);
 
@@ -152,43 +174,60 @@ int dm_win_attach(struct dm_win *win, void *base, size_t size)
         return err;
     if ((base == NULL && size > 0) || size > UINT64_MAX - addr)
         return DM_FAIL(DM_ERR_RMA_ATTACH, "there cannot be %zu bytes at %p", size, base);
-    dm_list_for_each (it, &win->regions) {
-        r = dm_container_of(it, struct region, link);
-        /* nothing overlaps nothing, wherever it lies */
-        if (size > 0 && r->size > 0 && addr < r->base + r->size && r->base < addr + size)
-            return DM_FAIL(DM_ERR_RMA_ATTACH,
-                           "%zu bytes at %p overlap the %llu bytes at %p that are attached", size,
-                           base, (unsigned long long)r->size, (void *)(uintptr_t)r->base);
-    }
+    other = size > 0 ? region_before(win, addr + size - 1) : NULL;
+    if (other != NULL && addr < other->base + other->size)
+        return DM_FAIL(DM_ERR_RMA_ATTACH,
+                       "%zu bytes at %p overlap the %llu bytes at %p that are attached", size, base,
+                       (unsigned long long)other->size, (void *)(uintptr_t)other->base);
     r = calloc(1, sizeof(*r));
     if (r == NULL)
         return DM_FAIL(DM_ERR_RMA_ATTACH, "no memory for the record of a region");
     r->base = addr;
     r->size = size;
-    dm_list_add_head(&win->regions, &r->link);
+    if (size > 0)
+        (void)dm_rbtree_add(&win->regions, &r->node);
+    else
+        dm_list_add_head(&win->empty_regions, &r->link);
     region_publish(win, r);
     return DM_OK;
 }
 
+/* The region that begins there, one with bytes first; NULL: there is none. */
+static struct region *region_at(const struct dm_win *win, const void *base)
+{
+    uint64_t addr = (uint64_t)(uintptr_t)base;
+    struct region *r = region_of(dm_rbtree_find(&win->regions, &addr, region_cmp_key));
+
+    if (r != NULL)
+        return r;
+    dm_list_for_each (it, &win->empty_regions) {
+        r = dm_container_of(it, struct region, link);
+        if (r->base == addr)
+            return r;
+    }
+    return NULL;
+}
+
 int dm_win_detach(struct dm_win *win, const void *base)
 {
+    struct region *r;
     int err = check_dynamic(win);
 
     if (err != DM_OK)
         return err;
-    dm_list_for_each (it, &win->regions) {
-        struct region *r = dm_container_of(it, struct region, link);
-
-        if (r->base == (uint64_t)(uintptr_t)base) {
-            region_free(r);
-            return DM_OK;
-        }
-    }
-    return DM_FAIL(DM_ERR_RMA_ATTACH, "no region that begins at %p is attached", base);
+    r = region_at(win, base);
+    if (r == NULL)
+        return DM_FAIL(DM_ERR_RMA_ATTACH, "no region that begins at %p is attached", base);
+    region_free(win, r);
+    return DM_OK;
 }
 
 void dm_rma_detach_all(struct dm_win *win)
 {
-    while (!dm_list_is_empty(&win->regions))
-        region_free(dm_container_of(win->regions.next, struct region, link));
+    struct dm_rbnode *node;
+
+    while ((node = dm_rbtree_first(&win->regions)) != NULL)
+        region_free(win, region_of(node));
+    while (!dm_list_is_empty(&win->empty_regions))
+        region_free(win, dm_container_of(win->empty_regions.next, struct region, link));
 }

@@ -144,6 +144,45 @@ static void coming_and_going(MPI_Win win)
         free(piece[i]);
 }
 
+/* Thousands of regions, each beside the next, attached and detached in no order. */
+static void many_regions(MPI_Win win)
+{
+    enum { K = 2000, STEP = 771 };
+    static int mem_of[K];
+    static const int five[5] = {1, 2, 3, 4, 5};
+    int right = (mp_rank + 1) % mp_size;
+    MPI_Aint at, to;
+
+    for (int i = 0; i < K; i++)
+        MUST(MPI_Win_attach(win, &mem_of[i * STEP % K], sizeof(int)));
+    for (int i = 0; i < K; i += 100)
+        FAILS(MPI_Win_attach(win, (char *)&mem_of[i] + 2, i % 200 ? 1 : 4), MPI_ERR_RMA_ATTACH);
+    MPI_Get_address(mem_of, &at);
+    MPI_Sendrecv(&at, 1, MPI_AINT, (mp_rank + mp_size - 1) % mp_size, 0, &to, 1, MPI_AINT, right, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
+    for (int i = 0; i < K; i += 5)
+        MUST(MPI_Put(five, 5, MPI_INT, right, to + 4 * i, 5, MPI_INT, win));
+    MUST(MPI_Win_unlock(right, win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < K; i++) {
+        CHECK_EQ(mem_of[i], i % 5 + 1);
+        if (i * STEP % K % 2)
+            MUST(MPI_Win_detach(win, &mem_of[i * STEP % K]));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
+    MUST(MPI_Put(five, 1, MPI_INT, right, to + 40, 1, MPI_INT, win));
+    MUST(MPI_Win_flush(right, win));
+    MUST(MPI_Put(five, 2, MPI_INT, right, to + 40, 2, MPI_INT, win));
+    FAILS(MPI_Win_flush(right, win), MPI_ERR_RMA_RANGE);
+    MUST(MPI_Win_unlock(right, win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < K; i += 2)
+        MUST(MPI_Win_detach(win, &mem_of[i]));
+    FAILS(MPI_Win_detach(win, mem_of), MPI_ERR_RMA_ATTACH);
+}
+
 /* No bytes at all overlap nothing, wherever they are. */
 static void no_bytes(MPI_Win win)
 {
@@ -227,6 +266,7 @@ int main(int argc, char **argv)
     coming_and_going(win);
     if (!mp_is_library("MPICH"))
         misuse(win);
+    many_regions(win);
     no_bytes(win);
     MUST(MPI_Win_detach(win, b));
     /* the same memory in two windows, and one that is freed with memory in it */
