@@ -2,6 +2,7 @@
  * Making, mapping and freeing the control block of a window; waiting for its words.
  */
 #include "onesided/assist.h"
+#include "onesided/ctl_cache.h"
 #include "onesided/flush.h"
 #include "onesided/region.h"
 #include "onesided/shared.h"
@@ -9,6 +10,7 @@
 #include "onesided/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi/coll/coll.h"
 #include "mpi/node/node.h"
@@ -76,6 +78,18 @@ static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
     return sizeof(struct dm_rma_shared) + (size_t)node->n * sizeof(struct dm_rma_rank_slot) +
            ctl_posts_len(node) + ctl_waiters_len(node) + ctl_splits_len(node) +
            ctl_assists_len(node) + ctl_regions_len(win, node) + ctl_parts_len(win, node);
+}
+
+/* As a new one is: what words it has, not what only counts beside one of them (the data of assists, and their
+ * states, which are none that anybody waits for). */
+static void ctl_clear(const struct dm_win *win, struct dm_rma_node *node)
+{
+    char *lranks = (char *)node->ctl->lranks;
+
+    node->ctl->n_arrived = 0;
+    node->ctl->n_fences = 0;
+    memset(lranks, 0, (size_t)(node->assists - lranks));
+    memset(node->regions, 0, ctl_regions_len(win, node));
 }
 
 static void shared_node_free(struct dm_rma_node *node)
@@ -146,6 +160,16 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     win->node = node;
     if (node->me != 0)
         return;
+    if (node->n > 1 && dm_rma_ctl_claim(win, ctl_len(win, node))) {
+        node->ctl = node->segment.at;
+        shared_layout(win, node);
+        ctl_clear(win, node);
+        own->ctl_fd = DM_RMA_CTL_KEPT;
+        own->ctl_dev = node->file.dev;
+        own->ctl_ino = node->file.ino;
+        own->pid = node->file.pid;
+        return;
+    }
     err = node->n == 1
               ? dm_node_segment_alone(&node->segment, ctl_len(win, node))
               : dm_node_segment_make(&node->segment, "datum-ctl", ctl_len(win, node), &file);
@@ -156,6 +180,7 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     }
     if (file.fd < 0) /* nobody else is to map it */
         return;
+    node->file = file;
     own->ctl_fd = file.fd;
     own->ctl_dev = file.dev;
     own->ctl_ino = file.ino;
@@ -172,9 +197,14 @@ static void shared_map(struct dm_win *win, const struct dm_win_part *first)
                                 .pid = first->pid,
                                 .fd = first->ctl_fd};
 
-    if (node->me != 0 && file.fd >= 0 &&
-        dm_node_segment_map(&node->segment, &file, file.len) != DM_OK)
-        DM_TRACE(RMA, "no control block: %s", dm_err_detail());
+    if (node->me != 0 && file.fd == DM_RMA_CTL_KEPT) {
+        if (!dm_rma_ctl_find(win, &file))
+            DM_TRACE(RMA, "no control block: the one that is kept is not here");
+    } else if (node->me != 0 && file.fd >= 0) {
+        node->file = file;
+        if (dm_node_segment_map(&node->segment, &file, file.len) != DM_OK)
+            DM_TRACE(RMA, "no control block: %s", dm_err_detail());
+    }
     node->ctl = node->segment.at;
     if (node->ctl != NULL)
         shared_layout(win, node);
@@ -240,7 +270,9 @@ int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm)
     if (err != DM_OK || !all_have_it) {
         dm_rma_shared_free(win);
     } else {
+        win->node->is_agreed = true;
         dm_node_segment_close_file(&win->node->segment);
+        dm_rma_ctl_agreed(win);
         for (int i = 0; i < win->comm->size && win->comm->size <= PLACES; i++)
             win->peers[i].place = dm_rma_find_place(win, i);
         dm_rma_assist_start(win);
@@ -255,6 +287,7 @@ void dm_rma_shared_free(struct dm_win *win)
     dm_rma_assist_stop(win);
     if (win->parts == win->node->parts)
         win->parts = NULL;
+    dm_rma_ctl_keep(win);
     shared_node_free(win->node);
     win->node = NULL;
 }

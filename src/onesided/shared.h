@@ -34,6 +34,7 @@ struct dm_rma_rank_slot {
 struct dm_rma_shared {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_arrived; /* at fences, of all processes */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences;  /* that everybody has come to, on all hosts */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_kept;    /* by processes that have left (ctl_cache.c) */
     struct dm_rma_rank_slot lranks[];
 };
 
@@ -68,6 +69,8 @@ struct dm_rma_node {
     int leader;
     const int *leaders;
     struct dm_node_segment segment;
+    struct dm_node_file file;  /* of its maker */
+    bool is_agreed;            /* all have it */
     struct dm_win_part *parts; /* by rank, in the segment; NULL: not all are on this host */
 };
 

@@ -12,6 +12,7 @@
 #include "mpi/comm/comm.h"
 #include "mpi/node/node.h"
 #include "onesided/call.h"
+#include "onesided/ctl_cache.h"
 #include "onesided/flush.h"
 #include "onesided/get_modify_put.h"
 #include "onesided/lock.h"
@@ -302,6 +303,7 @@ int dm_onesided_start(void)
     dm_pool_init(&dm_rma_state.msgs, sizeof(struct dm_rma_msg), 16, 0);
     dm_pool_init(&dm_rma_state.xfers, sizeof(struct dm_rma_xfer), 64, 0);
     dm_list_init(&dm_rma_state.views);
+    dm_list_init(&dm_rma_state.kept);
     dm_list_init(&dm_rma_state.assisting);
     dm_rma_req_start();
     dm_rma_xfer_start();
@@ -316,4 +318,5 @@ void dm_onesided_stop(void)
     dm_pool_fini(&dm_rma_state.reqs);
     dm_rma_get_modify_put_stop();
     dm_rma_map_stop();
+    dm_rma_ctl_cache_stop();
 }
