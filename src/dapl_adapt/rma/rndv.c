@@ -196,10 +196,10 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
                                                                                  : DM_RNDV_READ;
 }
 
-/* Is it chosen by what was measured? */
+/* Is it chosen by what was measured? Until it is up the server's thread may be giving the connection its rail. */
 static bool rndv_is_selected(const struct dm_conn *conn)
 {
-    return dm_cfg()->rndv == DM_RNDV_AUTO && conn->ia != NULL && conn->ia->rndv.select.is_on;
+    return dm_cfg()->rndv == DM_RNDV_AUTO && conn->was_up && conn->ia->rndv.select.is_on;
 }
 
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
