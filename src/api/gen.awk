@@ -270,8 +270,9 @@ function usage_leave(r, large,    i, k, s) {
             else if (s == "")
                 print "        dm_usage_requested(fn.name, *" arg[r, i] ", NULL, 0);"
             else
-                print "        dm_usage_requested(fn.name, *" arg[r, i] ", (struct dm_usage_buffer[]){\n" s \
-                    "        }, " n_buffers ");"
+                print "        dm_usage_" (find_kind(r, "rank_win") != "" ? "rma_" : "") "requested(fn.name, *" \
+                    arg[r, i] (find_kind(r, "rank_win") != "" ? ", win_o, target_rank" : "") \
+                    ", (struct dm_usage_buffer[]){\n" s "        }, " n_buffers ");"
         }
     }
     if (chap[r] == "pt2pt" && find_kind(r, "req_out") == "") {

@@ -36,15 +36,21 @@ void dm_usage_request_activate(struct dm_usage_request *request)
         dm_usage_buffer_begin(&request->buffers[i]);
 }
 
-void dm_usage_request_deactivate(struct dm_usage_request *request)
+void dm_usage_request_release(struct dm_usage_request *request)
 {
-    request->is_active = false;
     for (int i = 0; i < request->n; i++)
         dm_usage_buffer_end(&request->buffers[i]);
 }
 
+void dm_usage_request_deactivate(struct dm_usage_request *request)
+{
+    request->is_active = false;
+    dm_usage_request_release(request);
+}
+
 void dm_usage_request_drop(struct dm_usage_request *request)
 {
+    dm_list_del(&request->rma_link);
     for (int i = 0; i < request->n; i++) {
         dm_list_del(&request->buffers[i].link);
         dm_type_unref(request->buffers[i].b.type);
@@ -62,6 +68,7 @@ struct dm_usage_request *dm_usage_request_new(const char *fn, const struct dm_us
     if (request == NULL)
         return NULL;
     request->n = n;
+    dm_list_init(&request->rma_link);
     dm_usage_place_take(&request->made, fn);
     request->started = request->made;
     for (int i = 0; i < n; i++) {
@@ -79,8 +86,8 @@ struct dm_usage_request *dm_usage_request_new(const char *fn, const struct dm_us
     return request;
 }
 
-void dm_usage_requested(const char *fn, MPI_Request handle, const struct dm_usage_buffer *buffers,
-                        int n)
+struct dm_usage_request *dm_usage_request_add(const char *fn, MPI_Request handle,
+                                              const struct dm_usage_buffer *buffers, int n)
 {
     const struct dm_req *req = dm_req_get(handle);
     struct dm_usage_request *request, *old;
@@ -89,22 +96,29 @@ void dm_usage_requested(const char *fn, MPI_Request handle, const struct dm_usag
     if (!dm_usage_has(DM_USAGE_BUFFERS | DM_USAGE_REQUESTS) || req == NULL ||
         (dm_req_is_done_handle(handle) && dm_req_done_number(handle) == 0) ||
         (uint32_t)handle == DM_REQ_DONE_COLL_HANDLE)
-        return;
+        return NULL;
     old = dm_hash_del(&dm_usage_state.requests, (uint32_t)handle);
     if (old != NULL)
         dm_usage_request_drop(old);
     request = dm_usage_request_new(fn, buffers, n);
     if (request == NULL)
-        return;
+        return NULL;
     if (dm_hash_put(&dm_usage_state.requests, (uint32_t)handle, request) != DM_OK) {
         dm_usage_request_drop(request);
-        return;
+        return NULL;
     }
     request->handle = handle;
     request->req = req;
     request->number = ++dm_usage_state.n_made;
     if (req->kind != DM_REQ_PERSISTENT)
         dm_usage_request_activate(request);
+    return request;
+}
+
+void dm_usage_requested(const char *fn, MPI_Request handle, const struct dm_usage_buffer *buffers,
+                        int n)
+{
+    (void)dm_usage_request_add(fn, handle, buffers, n);
 }
 
 void dm_usage_requested_by(const struct dm_usage_call *call, MPI_Request handle)

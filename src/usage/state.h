@@ -29,12 +29,12 @@ struct dm_usage_state {
     struct dm_hash requests;  /* struct dm_usage_request by handle */
     struct dm_list active;    /* of struct dm_usage_active */
     struct dm_list awaits;    /* of struct usage_await */
-    struct dm_list rmas;      /* of struct usage_rma */
-    int n_rmas;
-    struct dm_list compares; /* calls that rank 0 has not compared yet */
-    struct dm_list sends;    /* records on their way to a rank 0 */
-    unsigned n_made;         /* objects and requests, so far */
-    int n_said;              /* messages about buffers */
+    struct dm_list rmas;      /* of struct dm_usage_request: one-sided calls */
+    int n_rmas;               /* those without a request */
+    struct dm_list compares;  /* calls that rank 0 has not compared yet */
+    struct dm_list sends;     /* records on their way to a rank 0 */
+    unsigned n_made;          /* objects and requests, so far */
+    int n_said;               /* messages about buffers */
 };
 extern struct dm_usage_state dm_usage_state;
 
@@ -77,6 +77,9 @@ struct dm_usage_request {
     unsigned number; /* in the order of the calls */
     struct dm_usage_place made;
     struct dm_usage_place started; /* of a persistent one */
+    struct dm_list rma_link;       /* in dm_usage_state.rmas, until the program synchronizes with */
+    const void *win;               /* the target's part of this window */
+    int target;
     int n;
     struct dm_usage_active buffers[];
 };
@@ -84,7 +87,12 @@ struct dm_usage_request {
 /* One that has no handle, not active; NULL without memory. */
 struct dm_usage_request *dm_usage_request_new(const char *fn, const struct dm_usage_buffer *buffers,
                                               int n);
+/* One of the program; NULL without memory, or if it is not looked after. */
+struct dm_usage_request *dm_usage_request_add(const char *fn, MPI_Request handle,
+                                              const struct dm_usage_buffer *buffers, int n);
 void dm_usage_request_activate(struct dm_usage_request *request);
+/* The program may use the buffers. */
+void dm_usage_request_release(struct dm_usage_request *request);
 void dm_usage_request_deactivate(struct dm_usage_request *request);
 void dm_usage_request_drop(struct dm_usage_request *request);
 void dm_usage_requests_report(void);

@@ -65,6 +65,9 @@ void dm_usage_used(const char *fn, const struct dm_usage_buffer *buffers, int n)
 /* fn, which is one-sided and has no request, has begun with n buffers, for a rank of a window. */
 void dm_usage_rma(const char *fn, const void *win, int rank, const struct dm_usage_buffer *buffers,
                   int n);
+/* The same of one that has given the program a request. */
+void dm_usage_rma_requested(const char *fn, MPI_Request request, const void *win, int rank,
+                            const struct dm_usage_buffer *buffers, int n);
 /* A call that synchronizes with a rank of a window begins; MPI_ANY_SOURCE: with all. */
 void dm_usage_synced(const void *win, int rank);
 /* fn has started persistent requests. */

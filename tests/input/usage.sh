@@ -116,6 +116,10 @@ check 'one-sided' once changed_put 'the buffer of MPI_Put \(to rank [01], 40 byt
 check 'once in each rank' eval '[ $(grep -c DATUM_CHECK: out) = 2 ]'
 check 'one-sided overlap' once overlap_get \
     'the buffer of MPI_Get \(from rank [01], 4 bytes\) overlaps that of MPI_Irecv \(from rank [01], tag 1, 40 bytes\)'
+check 'requests overlap' once overlap_rget \
+    'the buffer of MPI_Rget \(from rank [01], 4 bytes\) overlaps that of MPI_Rget \(from rank [01], 40 bytes\)'
+check 'flushed, but not completed' once flushed_rput \
+    'a request of MPI_Rput \(to rank [01], 40 bytes\) was never completed'
 check 'right blocks' silent right
 check 'right blocks, large messages' silent DATUM_EAGER_LIMIT=0 right
 check 'off: one-sided' silent DATUM_CHECK=no changed_put

@@ -128,7 +128,62 @@ static void overlap_get(void)
     MPI_Win_free(&win);
 }
 
+static void overlap_rget(void)
+{
+    MPI_Request requests[2];
+    MPI_Win win;
+
+    MPI_Win_create(more, sizeof(more), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    MPI_Rget(data, 10, MPI_INT, 1 - rank, 0, 10, MPI_INT, win, &requests[0]);
+    MPI_Win_flush(rank, win); /* with another rank */
+    MPI_Rget(data + 9, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT, win, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* A request is to be completed after a flush, too. */
+static void flushed_rput(void)
+{
+    MPI_Request request;
+    MPI_Win win;
+
+    MPI_Win_create(more, sizeof(more), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    MPI_Rput(data, 10, MPI_INT, 1 - rank, 0, 10, MPI_INT, win, &request);
+    MPI_Win_flush(1 - rank, win);
+    data[9]++;
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* ---- what is right ---- */
+
+/* What is flushed is the program's, also before its request is completed. */
+static void right_flushed(MPI_Win win)
+{
+    MPI_Request requests[6];
+
+    MPI_Win_lock_all(0, win);
+    MPI_Rget(data, 10, MPI_INT, 1 - rank, 50, 10, MPI_INT, win, &requests[0]);
+    MPI_Win_flush(1 - rank, win);
+    MPI_Rget(data, 10, MPI_INT, 1 - rank, 50, 10, MPI_INT, win, &requests[1]);
+    MPI_Win_flush_all(win);
+    for (int i = 2; i < 6; i++) {
+        MPI_Rput(data, 10, MPI_INT, 1 - rank, 60, 10, MPI_INT, win, &requests[i]);
+        if (i % 2 == 0)
+            MPI_Win_flush_local(1 - rank, win);
+        else
+            MPI_Win_flush_local_all(win);
+        data[9]++;
+    }
+    MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
+    MPI_Rput(data, 10, MPI_INT, 1 - rank, 60, 10, MPI_INT, win, &requests[0]);
+    MPI_Win_unlock_all(win);
+    data[9]++;
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+}
 
 static void right(void)
 {
@@ -159,6 +214,7 @@ static void right(void)
     data[0]++;
     MPI_Get(&sum, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT, win); /* nobody looks at the first one */
     MPI_Win_unlock_all(win);
+    right_flushed(win);
     MPI_Win_free(&win);
 }
 
@@ -173,6 +229,8 @@ static const struct {
             {"changed_blocks", changed_blocks},
             {"changed_put", changed_put},
             {"overlap_get", overlap_get},
+            {"overlap_rget", overlap_rget},
+            {"flushed_rput", flushed_rput},
             {"right", right}};
 
 int main(int argc, char **argv)
