@@ -349,10 +349,9 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     if (dm_errhandler_is_fatal(eh))
         dm_api_abort(err < 0 ? MPI_ERR_OTHER : dm_errcode_class(err), text);
     say_returned(fn, err, text);
-    code = dm_errcode_raise(eh, handle, code, text);
     if (dm_api.is_slow)
-        dm_api_leave();
-    return code;
+        dm_api_leave(); /* the handler may throw, or jump away */
+    return dm_errcode_raise(eh, handle, code, text);
 }
 
 int dm_api_unsupported(const struct dm_fn *fn, const char *part)

@@ -130,7 +130,7 @@ static const char *state_text(void)
 static void api_enter(const struct dm_fn *fn)
 {
     dm_glock_enter();
-    dm_stack_name(fn->name); /* this way in is code apart */
+    dm_stack_enter(fn->name); /* this way in is code apart */
     if (dm_unlikely(dm_api.is_profiled))
         dm_calls_enter(fn);
     if (dm_unlikely(dm_api.has_events))
@@ -168,7 +168,7 @@ void dm_api_leave_with(size_t count, const struct dm_type *type)
 {
     if (dm_unlikely(dm_api.is_profiled))
         dm_calls_leave(type != NULL ? (uint64_t)count * (uint64_t)type->size : 0);
-    dm_stack_name(NULL);
+    dm_stack_leave();
     dm_glock_leave();
     if (dm_unlikely(dm_api.has_events))
         dm_tool_events_leave();

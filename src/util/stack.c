@@ -12,6 +12,7 @@
 #include "util/port.h"
 
 #define STACK_DEPTH 48 /* calls that are printed */
+#define STACK_NAMES 8  /* nested ones whose names are kept; deeper ones are left to the loader */
 
 struct walk {
     struct dm_strbuf *sb;
@@ -157,20 +158,32 @@ static _Unwind_Reason_Code stack_search(struct _Unwind_Context *context, void *a
     return _URC_NO_REASON;
 }
 
-static DM_THREAD_LOCAL const char *stack_name; /* of the call that this thread is in */
+/* Of the calls that this thread is in, the outermost first. */
+static DM_THREAD_LOCAL const char *stack_names[STACK_NAMES];
+static DM_THREAD_LOCAL unsigned stack_depth;
 
-void dm_stack_name(const char *name)
+void dm_stack_enter(const char *name)
 {
-    stack_name = name;
+    if (stack_depth < STACK_NAMES)
+        stack_names[stack_depth] = name;
+    stack_depth++;
+}
+
+void dm_stack_leave(void)
+{
+    if (stack_depth > 0) /* it may have begun before names were kept */
+        stack_depth--;
 }
 
 bool dm_stack_find(const char *prefix, char *name, size_t size)
 {
     struct search search = {.prefix = prefix, .len = strlen(prefix)};
 
-    (void)_Unwind_Backtrace(stack_search, &search);
-    if (search.found == NULL && stack_name != NULL && strncmp(stack_name, prefix, search.len) == 0)
-        search.found = stack_name;
+    if (stack_depth > 0 && stack_depth <= STACK_NAMES &&
+        strncmp(stack_names[stack_depth - 1], prefix, search.len) == 0)
+        search.found = stack_names[stack_depth - 1];
+    if (search.found == NULL)
+        (void)_Unwind_Backtrace(stack_search, &search);
     if (search.found == NULL)
         return false;
     snprintf(name, size, "%s", search.found);

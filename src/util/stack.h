@@ -28,8 +28,12 @@ void dm_stack_add_taken(struct dm_strbuf *sb, const uintptr_t *addresses, int n)
  * none: "MPI_" finds PMPI_Send, too, and gives MPI_Send. False: there is none.
  */
 bool dm_stack_find(const char *prefix, char *name, size_t size);
-/* What it finds in this thread where the loader knows none, as of code that the compiler has put apart; NULL: nothing. */
-void dm_stack_name(const char *name);
+/*
+ * A call that this thread has begun, and its end: its name goes before those of the loader, which knows none of code that
+ * the compiler has put apart. Calls may be nested; the name of the outer one is back when the inner one ends.
+ */
+void dm_stack_enter(const char *name);
+void dm_stack_leave(void);
 /* Append a number in base 10 or 16 (with 0x), as dm_strbuf_addf would, but also in signal handlers. */
 void dm_stack_add_number(struct dm_strbuf *sb, uint64_t value, unsigned base);
 

@@ -53,6 +53,36 @@ none() {
 }
 check 'the profile' profile
 check 'waiting' waits
+cat >jumps.c <<'END'
+#include <mpi.h>
+#include <setjmp.h>
+static jmp_buf back;
+static void jump(MPI_Comm *comm, int *code, ...)
+{
+    longjmp(back, 1);
+}
+int main(int argc, char **argv)
+{
+    volatile int n = 0;
+    MPI_Errhandler eh;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_create_errhandler(jump, &eh);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, eh);
+    setjmp(back);
+    while (n++ < 5)
+        MPI_Send(0, -1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
+END
+mpicc -o jumps jumps.c || fail 'jumps.c does not compile'
+# A call whose error handler does not return has ended.
+jumped() {
+    env DATUM_STATS=calls mpiexec -n 1 ./jumps >out 2>&1 || { cat out; return 1; }
+    row MPI_Send 5 0 && row MPI_Barrier 1 0
+}
+check 'error handlers that jump away' jumped
 for how in DATUM_PROGRESS=thread DATUM_PROVIDER=datum-tcp; do
     check "$how" profile $how
 done

@@ -27,6 +27,48 @@ static void open_and_barrier(void)
         MPI_Barrier(other);
 }
 
+static void sum(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    int n;
+
+    MPI_Type_size(*type, &n);
+    for (int i = 0; i < *len; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* Ranks 0 and 1 reduce, and wait for rank 2. */
+static void reduce_and_receive(void)
+{
+    MPI_Op op;
+    int sums;
+
+    MPI_Op_create(sum, 1, &op);
+    if (rank == 2)
+        receive_from(0, 5);
+    else
+        MPI_Allreduce(&x, &sums, 1, MPI_INT, op, MPI_COMM_WORLD);
+}
+
+static int delete_and_barrier(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    return MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void free_and_receive(void)
+{
+    MPI_Comm other;
+    int keyval;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_and_barrier, &keyval, NULL);
+    MPI_Comm_set_attr(other, keyval, NULL);
+    if (rank == 0)
+        receive_from(1, 5);
+    else
+        MPI_Comm_free(&other);
+}
+
 static void for_ever(const char *how)
 {
     int next = (rank + 1) % size, i;
@@ -62,6 +104,10 @@ static void for_ever(const char *how)
     }
     if (strcmp(how, "file") == 0)
         open_and_barrier();
+    if (strcmp(how, "outer") == 0)
+        reduce_and_receive();
+    if (strcmp(how, "inner") == 0)
+        free_and_receive();
     if (strcmp(how, "finalize") == 0 && rank == 0)
         receive_from(1, 5);
 }

@@ -49,11 +49,17 @@ export DATUM_CHECK
 check 'a barrier and a receive, DATUM_CHECK' found barrier '0 .* is in MPI_Recv ' '1 .* is in MPI_Barrier '
 check 'a file and another communicator, DATUM_CHECK' found file "0 .* is in MPI_File_open and waits for .*rank 1 $world" \
     '1 .* is in MPI_Barrier and waits for .*rank 0 of the communicator '
+check 'in a call in a callback' found inner '0 .* is in MPI_Recv ' '1 .* is in MPI_Barrier '
 unset DATUM_CHECK
+check 'in a call in a callback, not watched' found inner '0 .* is in MPI_Recv ' '1 .* is in MPI_Barrier '
 DATUM_STATS=calls
 export DATUM_STATS
 check 'a barrier and a receive, counted' found barrier '0 .* is in MPI_Recv ' "1 .* is in MPI_Barrier and waits for rank 0 $world"
-unset DATUM_STATS
+# Rank 1 combines what rank 0 has sent, in a function that calls MPI, and waits for rank 2.
+DATUM_COLL=allreduce=doubling DATUM_COLL_SHM=no
+export DATUM_COLL DATUM_COLL_SHM
+check 'after a call in a callback' found outer '1 .* is in MPI_Allreduce and ' '2 .* is in MPI_Recv '
+unset DATUM_STATS DATUM_COLL DATUM_COLL_SHM
 check 'without sleep' env DATUM_PROGRESS=poll bash -c "$(declare -f found); host=$host; found recv '0 ' '1 ' '2 '"
 
 silent() { # HOW [VARIABLE=VALUE]...
