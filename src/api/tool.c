@@ -28,13 +28,13 @@ void dm_tool_unlock(void)
 
 int dm_t_init_thread(int required, int *provided)
 {
-    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
+    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE || provided == NULL)
         return MPI_T_ERR_INVALID;
     if (dm_api_load_settings() != DM_OK)
         return MPI_T_ERR_CANNOT_INIT;
     n_users++;
     dm_tool_events_switch(true);
-    dm_tool_int(provided, MPI_THREAD_MULTIPLE);
+    *provided = MPI_THREAD_MULTIPLE;
     return MPI_SUCCESS;
 }
 
@@ -64,6 +64,12 @@ void dm_tool_int(int *where, int value)
 {
     if (where != NULL)
         *where = value;
+}
+
+int dm_tool_answer(int *where, int value)
+{
+    dm_tool_int(where, value);
+    return where != NULL ? MPI_SUCCESS : MPI_T_ERR_INVALID;
 }
 
 /* ---- enumerations: the choices of settings, the elements of events ---- */
@@ -179,8 +185,7 @@ static int category_count(int (*n)(void))
 int dm_t_category_get_num(int *num_cat)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(num_cat, N_CATEGORIES);
-    return MPI_SUCCESS;
+    return dm_tool_answer(num_cat, N_CATEGORIES);
 }
 
 int dm_t_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len,
@@ -260,13 +265,11 @@ int dm_t_category_get_num_events(int cat_index, int *num_events)
     DM_TOOL_CHECK_UP();
     if (!is_category(cat_index))
         return MPI_T_ERR_INVALID_INDEX;
-    dm_tool_int(num_events, category_count(categories[cat_index].n_events));
-    return MPI_SUCCESS;
+    return dm_tool_answer(num_events, category_count(categories[cat_index].n_events));
 }
 
 int dm_t_category_changed(int *update_number)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(update_number, dm_tool_n_counters() > 0); /* which come with MPI_Init */
-    return MPI_SUCCESS;
+    return dm_tool_answer(update_number, dm_tool_n_counters() > 0); /* which come with MPI_Init */
 }

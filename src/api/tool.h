@@ -34,8 +34,9 @@ bool dm_tool_is_up(void);
  * length that is not there asks for nothing.
  */
 void dm_tool_text(const char *text, char *buf, int *len);
-/* Set what the program wants to know. */
+/* Set what the program wants to know: one of several values, or the one that the call is for (MPI_T_ERR_*). */
 void dm_tool_int(int *where, int value);
+int dm_tool_answer(int *where, int value);
 int dm_tool_n_cvars(void);
 int dm_tool_n_counters(void); /* performance variables that no object has; the others come first */
 /* An enumeration: the choices of a setting, or other names. */

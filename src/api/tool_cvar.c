@@ -50,8 +50,7 @@ static MPI_Datatype cvar_datatype_of(enum dm_cfg_type type)
 int dm_t_cvar_get_num(int *num_cvar)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(num_cvar, dm_tool_n_cvars());
-    return MPI_SUCCESS;
+    return dm_tool_answer(num_cvar, dm_tool_n_cvars());
 }
 
 int dm_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity,

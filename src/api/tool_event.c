@@ -319,7 +319,7 @@ int dm_t_event_handle_get_info(MPI_T_event_registration event_registration, MPI_
     DM_TOOL_CHECK_UP();
     if (!event_check(event_registration))
         return MPI_T_ERR_INVALID_HANDLE;
-    return dm_tool_new_info(info_used);
+    return info_used != NULL ? dm_tool_new_info(info_used) : MPI_T_ERR_INVALID;
 }
 
 int dm_t_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
@@ -368,6 +368,8 @@ int dm_t_event_callback_get_info(MPI_T_event_registration event_registration,
 {
     int err = event_check_callback(event_registration, cb_safety);
 
+    if (err == MPI_SUCCESS && info_used == NULL)
+        err = MPI_T_ERR_INVALID;
     return err != MPI_SUCCESS ? err : dm_tool_new_info(info_used);
 }
 
@@ -444,6 +446,5 @@ int dm_t_event_get_source(MPI_T_event_instance event_instance, int *source_index
     DM_TOOL_CHECK_UP();
     if (!event_is_instance(event_instance))
         return MPI_T_ERR_INVALID_HANDLE;
-    dm_tool_int(source_index, 0);
-    return MPI_SUCCESS;
+    return dm_tool_answer(source_index, 0);
 }

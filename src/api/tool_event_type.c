@@ -125,8 +125,7 @@ const void *dm_tool_event_element(const struct dm_tool_event_data *data, enum dm
 int dm_t_event_get_num(int *num_events)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(num_events, DM_EVENT_N);
-    return MPI_SUCCESS;
+    return dm_tool_answer(num_events, DM_EVENT_N);
 }
 
 int dm_t_event_get_index(const char *name, int *event_index)
@@ -189,8 +188,7 @@ int dm_t_event_get_info(int event_index, char *name, int *name_len, int *verbosi
 int dm_t_source_get_num(int *num_sources)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(num_sources, 1);
-    return MPI_SUCCESS;
+    return dm_tool_answer(num_sources, 1);
 }
 
 int dm_t_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len,

@@ -101,8 +101,7 @@ static void pvar_describe(int index, struct dm_tool_bound_info *info, char name[
 int dm_t_pvar_get_num(int *num_pvar)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(num_pvar, dm_tool_n_bound() + dm_tool_n_counters());
-    return MPI_SUCCESS;
+    return dm_tool_answer(num_pvar, dm_tool_n_bound() + dm_tool_n_counters());
 }
 
 int dm_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
@@ -288,7 +287,9 @@ static int pvar_check(MPI_T_pvar_session session, MPI_T_pvar_handle handle, cons
     DM_TOOL_CHECK_UP();
     if (!pvar_is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
-    if (handle == MPI_T_PVAR_ALL_HANDLES || pvar_handle_slot(session, handle) == NULL)
+    if (handle == MPI_T_PVAR_ALL_HANDLES)
+        return MPI_T_ERR_INVALID;
+    if (pvar_handle_slot(session, handle) == NULL)
         return MPI_T_ERR_INVALID_HANDLE;
     return buf != NULL ? MPI_SUCCESS : MPI_T_ERR_INVALID;
 }

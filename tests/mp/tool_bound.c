@@ -267,9 +267,9 @@ static void wrong(MPI_Comm comm, const struct vars *v)
     CHECK_EQ(MPI_T_pvar_write(session, v->posted, &x), MPI_T_ERR_PVAR_NO_WRITE);
     CHECK_EQ(MPI_T_pvar_readreset(session, v->posted, &x), MPI_T_ERR_PVAR_NO_ATOMIC);
     CHECK_EQ(MPI_T_pvar_read(session, v->sent, NULL), MPI_T_ERR_INVALID);
-    CHECK_EQ(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, &x), MPI_T_ERR_INVALID_HANDLE);
-    CHECK_EQ(MPI_T_pvar_write(session, MPI_T_PVAR_ALL_HANDLES, &x), MPI_T_ERR_INVALID_HANDLE);
-    CHECK_EQ(MPI_T_pvar_readreset(session, MPI_T_PVAR_ALL_HANDLES, &x), MPI_T_ERR_INVALID_HANDLE);
+    CHECK_EQ(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, &x), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_pvar_write(session, MPI_T_PVAR_ALL_HANDLES, &x), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_pvar_readreset(session, MPI_T_PVAR_ALL_HANDLES, &x), MPI_T_ERR_INVALID);
     MUST(MPI_T_pvar_session_create(&other));
     CHECK_EQ(MPI_T_pvar_start(other, v->sent), MPI_T_ERR_INVALID_HANDLE);
     CHECK_EQ(MPI_T_pvar_read(other, v->sent, &x), MPI_T_ERR_INVALID_HANDLE);

@@ -113,6 +113,7 @@ static void on_event(MPI_T_event_instance instance, MPI_T_event_registration reg
     MUST(MPI_T_event_get_timestamp(instance, &time));
     CHECK(time >= seen->time); /* the source is ordered */
     MUST(MPI_T_event_get_source(instance, &source));
+    CHECK_EQ(MPI_T_event_get_source(instance, NULL), MPI_T_ERR_INVALID);
     CHECK_EQ(source, 0);
     seen->time = time;
     seen->safety = safety;
@@ -449,6 +450,9 @@ static void wrong(void)
     CHECK_EQ(MPI_T_event_handle_free(NULL, NULL, NULL), MPI_T_ERR_INVALID_HANDLE);
     CHECK_EQ(MPI_T_event_set_dropped_handler(NULL, on_dropped), MPI_T_ERR_INVALID_HANDLE);
     want("message unexpected", &comm, on_message, &seen);
+    CHECK_EQ(MPI_T_event_handle_get_info(seen.reg, NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_event_callback_get_info(seen.reg, MPI_T_CB_REQUIRE_NONE, NULL),
+             MPI_T_ERR_INVALID);
     MUST(MPI_T_event_handle_get_info(seen.reg, &info));
     MUST(MPI_Info_free(&info));
     MUST(MPI_T_event_callback_get_info(seen.reg, MPI_T_CB_REQUIRE_NONE, &info));

@@ -177,6 +177,44 @@ static void wrong(void)
     CHECK_EQ(MPI_T_source_get_timestamp(n, &ticks), MPI_T_ERR_INVALID_INDEX);
 }
 
+/* What a call is for needs a place; of several values each is asked for or not. */
+static void without_places(void)
+{
+    MPI_T_pvar_session session;
+    MPI_T_cvar_handle h;
+    char buf[LEN];
+    int n;
+
+    CHECK_EQ(MPI_T_init_thread(MPI_THREAD_SINGLE, NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_get_num(NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_pvar_get_num(NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_event_get_num(NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_source_get_num(NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_category_get_num(NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_category_changed(NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_category_get_num_events(0, NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_category_get_index(NULL, &n), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_category_get_index("none", NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_get_index(NULL, &n), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_get_index("none", NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_event_get_index(NULL, &n), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_handle_alloc(0, NULL, NULL, &n), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_handle_alloc(0, NULL, &h, NULL), MPI_T_ERR_INVALID);
+    MUST(MPI_T_cvar_handle_alloc(0, NULL, &h, &n));
+    CHECK_EQ(MPI_T_cvar_read(h, NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_write(h, NULL), MPI_T_ERR_INVALID);
+    CHECK_EQ(MPI_T_cvar_read(NULL, buf), MPI_T_ERR_INVALID_HANDLE);
+    MUST(MPI_T_cvar_handle_free(&h));
+    CHECK_EQ(MPI_T_pvar_session_create(NULL), MPI_T_ERR_INVALID);
+    MUST(MPI_T_pvar_session_create(&session));
+    CHECK_EQ(MPI_T_pvar_read(session, NULL, buf), MPI_T_ERR_INVALID_HANDLE);
+    CHECK_EQ(MPI_T_pvar_read(NULL, NULL, buf), MPI_T_ERR_INVALID_SESSION);
+    CHECK_EQ(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, buf), MPI_T_ERR_INVALID);
+    MUST(MPI_T_pvar_session_free(&session));
+    MUST(MPI_T_category_get_info(0, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+    MUST(MPI_T_cvar_get_info(0, buf, NULL, NULL, NULL, NULL, buf, NULL, NULL, NULL));
+}
+
 /* A setting of ours is written before MPI_Init, and seen in force; not after. */
 static void write_setting(int may)
 {
@@ -216,6 +254,7 @@ int main(int argc, char **argv)
     controls();
     write_setting(1);
     wrong();
+    without_places();
     MUST(MPI_T_finalize());
     mp_start(&argc, &argv);
     controls();
