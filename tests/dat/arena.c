@@ -6,6 +6,7 @@
  * nowhere then, though its segment is still there. Qualifiers that differ in what the arena makes no use of
  * are told apart by their listener only. What an instance has used of it goes back.
  */
+#include "../self.h"
 #include "dat_pair.h"
 
 #include <fcntl.h>
@@ -41,23 +42,10 @@ static void make(size_t len)
     CHECK_EQ(setenv(DM_ARENA_ENV, text, 1), 0);
 }
 
-static int count_maps(const char *name)
-{
-    FILE *f = fopen("/proc/self/maps", "re");
-    char line[512];
-    int n = 0;
-
-    CHECK(f != NULL);
-    while (fgets(line, sizeof(line), f) != NULL)
-        n += strstr(line, name) != NULL;
-    fclose(f);
-    return n;
-}
-
 /* Mappings of the arena by the provider. Ours begin elsewhere. */
 static int count_arena(void)
 {
-    return count_maps("memfd:dat-arena");
+    return self_count_maps("memfd:dat-arena");
 }
 
 /* Memory at the end of the arena, where no segment is. */
@@ -148,7 +136,7 @@ static void check_writer(struct dt *t, const char *name, int n_arena, int n_file
     dt_swap_mem(t, &mine, &theirs);
     write_all(t, &mine, &theirs);
     CHECK_EQ(count_arena(), n_arena);
-    CHECK_EQ(count_maps("memfd:datum-shm"), n_files);
+    CHECK_EQ(self_count_maps("memfd:datum-shm"), n_files);
     dt_meet(t);
     dt_meet(t);
 }

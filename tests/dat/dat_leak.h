@@ -4,10 +4,10 @@
 #ifndef DM_TESTS_DAT_DAT_LEAK_H
 #define DM_TESTS_DAT_DAT_LEAK_H
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <malloc.h>
 
+#include "../self.h"
 #include "dat_test.h"
 
 struct dt_belongings {
@@ -19,20 +19,10 @@ struct dt_belongings {
 
 static inline struct dt_belongings dt_count_belongings(void)
 {
-    struct dt_belongings b = {0};
-    DIR *dir = opendir("/proc/self/fd");
-    FILE *maps = fopen("/proc/self/maps", "re");
+    struct dt_belongings b = {.n_fds = self_count_files(), .n_maps = self_count_maps("memfd:")};
     FILE *statm = fopen("/proc/self/statm", "re");
-    char line[512];
 
-    CHECK(dir != NULL && maps != NULL && statm != NULL);
-    while (readdir(dir) != NULL)
-        b.n_fds++;
-    closedir(dir);
-    while (fgets(line, sizeof(line), maps) != NULL)
-        if (strstr(line, "memfd:") != NULL)
-            b.n_maps++;
-    fclose(maps);
+    CHECK(statm != NULL);
     CHECK_EQ(fscanf(statm, "%zu", &b.n_pages), 1);
     fclose(statm);
     b.n_bytes = mallinfo2().uordblks;

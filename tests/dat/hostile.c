@@ -6,9 +6,9 @@
  * reads, a peer that is stopped, and processes of another user. The honest connection never
  * suffers, and nothing is left behind.
  */
+#include "../self.h"
 #include "dat_pair.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -296,17 +296,6 @@ static void find_doorbell(void)
     CHECK(victim_id != 0);
 }
 
-static int count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (readdir(dir) != NULL)
-        n++;
-    closedir(dir);
-    return n;
-}
-
 /* One message there and back. */
 static void ping(struct dt *t)
 {
@@ -350,11 +339,11 @@ static void until_fds(struct dt *t, DAT_EP_HANDLE victim, int n)
 
     until_heard();
 
-    while (count_fds() != n && dt_now() < end) {
+    while (self_count_files() != n && dt_now() < end) {
         answer_all(t, victim);
         dt_sleep_ms(1);
     }
-    CHECK_EQ(count_fds(), n);
+    CHECK_EQ(self_count_files(), n);
 }
 
 static void attacked(struct dt *t, int attack, DAT_EP_HANDLE victim, int n_fds)
@@ -476,7 +465,7 @@ static int one(struct dt *t, const char *name)
     other_users(name);
     OK(dat_psp_create_any(t->ia, &qual, t->cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
     victim = dt_ep(t);
-    n_fds = count_fds();
+    n_fds = self_count_files();
     for (int i = 0; i < N_ATTACKS; i++)
         attacked(t, i, victim, n_fds);
     /* Who never read has lost its connection. */

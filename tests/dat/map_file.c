@@ -5,6 +5,7 @@
  * own, has to ask the owner's thread, and gets the same mapping. When the region is freed, the
  * mapping goes.
  */
+#include "../self.h"
 #include "dat_pair.h"
 
 #include <sched.h>
@@ -34,20 +35,6 @@ static int one(struct dt *t, const char *name)
     return 0;
 }
 
-/* Mappings of files with the name of the owner's; there is no such file here. */
-static int count_maps(void)
-{
-    FILE *f = fopen("/proc/self/maps", "re");
-    char line[512];
-    int n = 0;
-
-    CHECK(f != NULL);
-    while (fgets(line, sizeof(line), f) != NULL)
-        n += strstr(line, "memfd:dat-test") != NULL;
-    fclose(f);
-    return n;
-}
-
 static int two(struct dt *t, const char *name)
 {
     struct dt_mem mine;
@@ -63,18 +50,18 @@ static int two(struct dt *t, const char *name)
     dt_swap_mem(t, &mine, &theirs);
     seg = dt_seg(&mine, 0, LEN);
     to = dt_remote(&theirs, 0, LEN);
-    CHECK_EQ(count_maps(), 0);
+    CHECK_EQ(self_count_maps("memfd:dat-test"), 0);
     if (!is_apart)
         CHECK_EQ(kill(getppid(), SIGSTOP), 0);
     OK(dat_ep_post_rdma_write(t->ep, 1, &seg, dt_cookie(1), &to, DAT_COMPLETION_DEFAULT_FLAG));
     CHECK_EQ(dt_want_dto(t->req_evd, 1, DAT_DTO_SUCCESS), LEN);
-    CHECK_EQ(count_maps(), 1);
+    CHECK_EQ(self_count_maps("memfd:dat-test"), 1);
     if (!is_apart)
         CHECK_EQ(kill(getppid(), SIGCONT), 0);
     dt_meet(t);
     dt_meet(t); /* it has freed the region */
     start = dt_now();
-    while (count_maps() > 0) {
+    while (self_count_maps("memfd:dat-test") > 0) {
         CHECK(dt_now() - start < 20);
         dt_sleep_ms(1);
     }

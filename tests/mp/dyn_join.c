@@ -3,11 +3,11 @@
  * MPI_Comm_join of a parent and a child that it has spawned, over a socket of their own; many spawns in
  * turn leave no descriptor, no mapping and no process.
  */
-#include <dirent.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../self.h"
 #include "mp_test.h"
 
 enum { N_SPAWNS = 12, N_WARM = 4 };
@@ -45,30 +45,6 @@ static int child(MPI_Comm parent, int port)
     return mp_finish();
 }
 
-static int count_entries(const char *dir)
-{
-    DIR *d = opendir(dir);
-    int n = 0;
-
-    while (d != NULL && readdir(d) != NULL)
-        n++;
-    if (d != NULL)
-        closedir(d);
-    return n;
-}
-
-static int count_mappings(void)
-{
-    FILE *f = fopen("/proc/self/maps", "r");
-    int n = 0, c;
-
-    while (f != NULL && (c = fgetc(f)) != EOF)
-        n += c == '\n';
-    if (f != NULL)
-        fclose(f);
-    return n;
-}
-
 static void spawn_and_join(char *self)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET};
@@ -103,14 +79,14 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_SPAWNS && mp_rank == 0; i++) {
         spawn_and_join(argv[0]);
         if (i == N_WARM) {
-            n_files = count_entries("/proc/self/fd");
-            n_maps = count_mappings();
+            n_files = self_count_files();
+            n_maps = self_count_maps("");
         }
     }
     if (mp_rank == 0) {
         /* what is about to be closed may still be open: a few, not one for each */
-        CHECK(count_entries("/proc/self/fd") <= n_files + 8);
-        CHECK(count_mappings() <= n_maps + 8);
+        CHECK(self_count_files() <= n_files + 8);
+        CHECK(self_count_maps("") <= n_maps + 8);
     }
     return mp_finish();
 }

@@ -3,9 +3,9 @@
  * A process is spawned, talks and parts, 1,000 times, or as often as the argument says: descriptors,
  * mappings, processes and memory do not grow.
  */
-#include <dirent.h>
 #include <unistd.h>
 
+#include "../self.h"
 #include "mp_test.h"
 
 enum { MEMORY_MAX = 1024 }; /* KiB that caches may still grow after the first rounds */
@@ -17,35 +17,9 @@ struct usage {
     long memory; /* KiB */
 };
 
-static int count_lines(const char *path)
-{
-    FILE *f = fopen(path, "r");
-    int c, n = 0;
-
-    CHECK(f != NULL);
-    while (f != NULL && (c = getc(f)) != EOF)
-        n += c == '\n';
-    if (f != NULL)
-        fclose(f);
-    return n;
-}
-
-static int count_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    CHECK(dir != NULL);
-    while (dir != NULL && readdir(dir) != NULL)
-        n++;
-    if (dir != NULL)
-        closedir(dir);
-    return n;
-}
-
 static struct usage usage_now(void)
 {
-    struct usage now = {.n_files = count_files(), .n_maps = count_lines("/proc/self/maps")};
+    struct usage now = {.n_files = self_count_files(), .n_maps = self_count_maps("")};
     FILE *f = fopen("/proc/self/statm", "r");
     char path[64];
     long total, resident = 0;

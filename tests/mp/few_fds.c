@@ -3,24 +3,12 @@
  * All processes of a host talk with each other: it costs them a few descriptors altogether, not one or
  * more for each.
  */
-#include <dirent.h>
 #include <time.h>
 
+#include "../self.h"
 #include "mp_test.h"
 
 enum { FEW = 12 };
-
-static int n_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    CHECK(dir != NULL);
-    while (readdir(dir) != NULL)
-        n++;
-    closedir(dir);
-    return n;
-}
 
 static void talk(void)
 {
@@ -41,10 +29,10 @@ int main(int argc, char **argv)
     int n = 0;
 
     mp_start(&argc, &argv);
-    before = n_descriptors();
+    before = self_count_files();
     talk();
     /* Sockets of handshakes are closed by another thread. */
-    for (int i = 0; (n = n_descriptors() - before) > FEW && i < 10000; i++)
+    for (int i = 0; (n = self_count_files() - before) > FEW && i < 10000; i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (n > FEW)
         fprintf(stderr, "%d more descriptors for %d peers\n", n, mp_size - 1);

@@ -4,42 +4,16 @@
  * grow with the peers, where the ranks have an arena, whoever started them; and nobody becomes connected
  * for it.
  */
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../self.h"
 #include "counter.h"
 #include "mp_test.h"
 
 enum { N = 20, GUARDED = 8 };
-
-static int count_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    CHECK(dir != NULL);
-    while (readdir(dir) != NULL)
-        n++;
-    closedir(dir);
-    return n;
-}
-
-/* Of memory files with names that begin so. */
-static int count_maps(const char *name)
-{
-    FILE *f = fopen("/proc/self/maps", "re");
-    char line[512];
-    int n = 0;
-
-    CHECK(f != NULL);
-    while (fgets(line, sizeof(line), f) != NULL)
-        n += strstr(line, name) != NULL;
-    fclose(f);
-    return n;
-}
 
 static void exchange(void)
 {
@@ -66,15 +40,15 @@ int main(int argc, char **argv)
     MUST(MPI_T_init_thread(MPI_THREAD_SINGLE, &level));
     mp_start(&argc, &argv);
     arena = getenv("DATUM_ARENA");
-    n_before = count_descriptors();
+    n_before = self_count_files();
     exchange();
     MPI_Barrier(MPI_COMM_WORLD);
     if (arena != NULL && strcmp(arena, "no") != 0) {
         CHECK_EQ(counter("peers connected"), 0);
-        CHECK(count_descriptors() - n_before <= GUARDED); /* it watches so many processes */
-        CHECK_EQ(count_maps("memfd:datum-shm"), 0);       /* segments */
-        CHECK_EQ(count_maps("memfd:datum-ring"), 0);
-        CHECK(count_maps("memfd:datum-arena") > 0);
+        CHECK(self_count_files() - n_before <= GUARDED); /* it watches so many processes */
+        CHECK_EQ(self_count_maps("memfd:datum-shm"), 0); /* segments */
+        CHECK_EQ(self_count_maps("memfd:datum-ring"), 0);
+        CHECK(self_count_maps("memfd:datum-arena") > 0);
     }
     MUST(MPI_T_finalize());
     return mp_finish();

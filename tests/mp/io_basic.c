@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 
+#include "../self.h"
 #include "io_test.h"
 
 #define NAME "basic.dat"
@@ -166,20 +167,6 @@ static void pointers(void)
         MUST(MPI_File_delete(NAME, MPI_INFO_NULL));
 }
 
-/* Memory files that this process has mapped. */
-static int n_memory_files(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[1000];
-    int n = 0;
-
-    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
-        n += strstr(line, "/memfd:") != NULL;
-    if (maps != NULL)
-        fclose(maps);
-    return n;
-}
-
 /*
  * What the collective calls of a file need is made for them, not for opening: that maps one at most. Meanwhile
  * peers may connect, each once: so one of many times counts.
@@ -190,9 +177,10 @@ static void memory(void)
     MPI_File fh;
 
     for (int i = 0; i < 10; i++) {
-        before = n_memory_files();
+        before = self_count_maps("/memfd:");
         io_scratch(NAME, &fh);
-        least = n_memory_files() - before < least ? n_memory_files() - before : least;
+        least = self_count_maps("/memfd:") - before < least ? self_count_maps("/memfd:") - before
+                                                            : least;
         MUST(MPI_File_close(&fh));
     }
     CHECK(least <= 1);

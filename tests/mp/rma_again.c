@@ -3,6 +3,7 @@
  * Windows that are made and freed again and again, of several groups, more at a time than control blocks are kept:
  * each begins as the first one, whatever the block's windows before it were used for.
  */
+#include "../self.h"
 #include "mp_test.h"
 
 #define AT_ONCE    12
@@ -19,20 +20,6 @@ struct window {
     long *mem, own[2];
     MPI_Aint at;
 };
-
-/* How many control blocks this process has mapped. */
-static int count_blocks(void)
-{
-    FILE *f = fopen("/proc/self/maps", "re");
-    char line[512];
-    int n = 0;
-
-    CHECK(f != NULL);
-    while (fgets(line, sizeof(line), f) != NULL)
-        n += strstr(line, "memfd:datum-ctl") != NULL;
-    fclose(f);
-    return n;
-}
 
 static void make(struct window *w, int flavor, MPI_Comm comm)
 {
@@ -113,16 +100,16 @@ int main(int argc, char **argv)
             use(&w[i], 1000 * round + i, round + i);
         for (int i = 0; i < n; i++)
             MUST(MPI_Win_free(&w[round % 2 ? i : n - 1 - i].win));
-        n_kept = count_blocks();
+        n_kept = self_count_maps("memfd:datum-ctl");
         CHECK(n_kept <= KEPT_MOST);
         has_blocks = has_blocks || n_kept > 0;
     }
     /* a new window takes a block that is kept, unless somebody is late in leaving it */
     for (int i = 0; has_blocks && !is_again; i++) {
         CHECK(i < MOST_TRIES);
-        n_before = count_blocks();
+        n_before = self_count_maps("memfd:datum-ctl");
         make(&w[0], CREATE, MPI_COMM_WORLD);
-        is_again = count_blocks() == n_before || i >= MOST_TRIES;
+        is_again = self_count_maps("memfd:datum-ctl") == n_before || i >= MOST_TRIES;
         MUST(MPI_Allreduce(MPI_IN_PLACE, &is_again, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
         MUST(MPI_Win_free(&w[0].win));
     }

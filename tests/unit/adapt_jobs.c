@@ -3,11 +3,11 @@
  * Two jobs of two processes each, over the providers that are there: all connect to all of the
  * other job, again and again, by what others tell and by ports; nothing is left. Then one dies.
  */
-#include <dirent.h>
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 
+#include "../self.h"
 #include "adapt_job.h"
 
 #define JOBS  2
@@ -290,18 +290,6 @@ static void read_other(void)
     dm_adapt_unreg(me.adapt, mr);
 }
 
-static int count_files(void)
-{
-    DIR *files = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (files != NULL && readdir(files) != NULL)
-        n++;
-    if (files != NULL)
-        closedir(files);
-    return n;
-}
-
 static void close_layer(void)
 {
     dm_adapt_quiesce(me.adapt);
@@ -326,11 +314,11 @@ static void again_main(struct job_proc *proc)
         put_all();
         barrier();
         if (i == 5)
-            n_files = count_files();
+            n_files = self_count_files();
         if (test_n_failed > 0)
             break;
     }
-    CHECK(count_files() <= n_files + 1);
+    CHECK(self_count_files() <= n_files + 1);
     CHECK_EQ(me.n_failed, 0);
     CHECK(me.adapt->procs.n <= 2 * SIZE);
     close_layer();

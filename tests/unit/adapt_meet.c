@@ -7,8 +7,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 
-#include <dirent.h>
-
+#include "../self.h"
 #include "adapt_job.h"
 #include "fake_dat.h"
 
@@ -498,30 +497,6 @@ static int count_eps(void)
     return n;
 }
 
-static int count_files(void)
-{
-    DIR *files = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (files != NULL && readdir(files) != NULL)
-        n++;
-    if (files != NULL)
-        closedir(files);
-    return n;
-}
-
-static int count_maps(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    int n = 0;
-
-    for (int c; file != NULL && (c = getc(file)) != EOF;)
-        n += c == '\n';
-    if (file != NULL)
-        fclose(file);
-    return n;
-}
-
 /* So often, and nothing grows. */
 static void many_times(void)
 {
@@ -546,8 +521,8 @@ static void many_times(void)
         if (i == 20) {
             n_eps = count_eps();
             n_lmrs = fake.n_lmrs;
-            n_files = count_files();
-            n_maps = count_maps();
+            n_files = self_count_files();
+            n_maps = self_count_maps("");
             space = sides[0].adapt->rails.ias[0]->depth.space;
         }
         if (test_n_failed > 0)
@@ -555,8 +530,8 @@ static void many_times(void)
     }
     CHECK_EQ(count_eps(), n_eps);
     CHECK_EQ(fake.n_lmrs, n_lmrs);
-    CHECK_EQ(count_files(), n_files);
-    CHECK(count_maps() <= n_maps + 4); /* the allocator's */
+    CHECK_EQ(self_count_files(), n_files);
+    CHECK(self_count_maps("") <= n_maps + 4); /* the allocator's */
     CHECK_EQ(sides[0].adapt->rails.ias[0]->depth.space, space);
     CHECK_EQ(sides[0].adapt->rails.ias[0]->n_signalled, 0);
     CHECK_EQ(sides[0].adapt->rails.ias[0]->n_conns, 0);
