@@ -12,7 +12,7 @@
 #include "util/port.h"
 
 #define STACK_DEPTH 48 /* calls that are printed */
-#define STACK_NAMES 8  /* nested ones whose names are kept; deeper ones are left to the loader */
+#define STACK_NAMES 4  /* nested ones whose names are kept; deeper ones are left to the loader */
 
 struct walk {
     struct dm_strbuf *sb;

@@ -11,7 +11,7 @@
 
 const char *dm_dat_text(DAT_RETURN rc)
 {
-    static DM_THREAD_LOCAL char text[144];
+    static DM_THREAD_LOCAL char text[112];
     const char *major = NULL;
     const char *minor = NULL;
 
