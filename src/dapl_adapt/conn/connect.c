@@ -223,11 +223,11 @@ const char *dm_connect_final_reject(const struct dm_link *link)
     }
 }
 
-void dm_connect_rejected(struct dm_link *link, int event, const char *why)
+void dm_connect_rejected(struct dm_link *link, int event, bool has_left, const char *why)
 {
     struct dm_conn *conn = link->conn;
 
-    if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && link->answer.reject == DM_REJECT_CLOSED) {
+    if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && has_left) {
         conn->adapt->ops->part_left(conn);
         return;
     }

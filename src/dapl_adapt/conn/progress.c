@@ -166,6 +166,7 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
 {
     const char *why = NULL;
     unsigned notes;
+    bool has_left;
     int event;
 
     pthread_mutex_lock(&adapt->shared.lock);
@@ -188,6 +189,8 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
     if (link->state != DM_LINK_UP) /* given up since */
         notes &= ~(unsigned)(DM_NOTE_UP | DM_NOTE_LOST);
     event = link->event;
+    /* once the lock is given back the peer's own attempt may be in the place of this answer */
+    has_left = link->answer.reject == DM_REJECT_CLOSED;
     if (notes & DM_NOTE_REFUSED) {
         dm_conn_free_ep(link->conn->adapt, &link->ep);
         why = dm_connect_final_reject(link);
@@ -198,7 +201,7 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
     if (notes & DM_NOTE_REFUSED && link->conn->ia != NULL)
         link->conn->ia->counts.n_refused++;
     if (notes & DM_NOTE_REFUSED)
-        dm_connect_rejected(link, event, why);
+        dm_connect_rejected(link, event, has_left, why);
     if ((notes & DM_NOTE_LOST) && link->kind >= DM_LINK_EXTRA)
         adapt->ops->rdma_break(link);
     else if (notes & DM_NOTE_LOST)
