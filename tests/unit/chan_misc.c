@@ -7,6 +7,7 @@
 #include "fake_adapt.h"
 #include "test.h"
 #include "util/cfg.h"
+#include "util/clock.h"
 
 static struct dm_chan *chans[2];
 
@@ -460,9 +461,18 @@ int sched_getcpu(void)
     return 0;
 }
 
+static uint64_t stopped_at;
+
+static uint64_t clock_stopped(void *arg)
+{
+    (void)arg;
+    return stopped_at;
+}
+
 /* 8 processes, on these cores, -1: not known; where does number `me` go, that is on core 0? -1: it stays. */
 static int spreads_to(const int *on, int me)
 {
+    static const struct dm_clock_source stopped = {.now = clock_stopped};
     struct dm_chan_core at[8][3];
 
     for (int i = 0; i < 8; i++)
@@ -470,9 +480,12 @@ static int spreads_to(const int *on, int me)
     moved_to = -1;
     n_moves = 0;
     start();
+    stopped_at = dm_clock_ns();
+    dm_clock_use(&stopped);
     dm_chan_spread(chans[0], at[0], sizeof(at[0]), 8, me);
     CHECK_EQ(n_moves, moved_to < 0 ? 0 : 2);
     dm_chan_spread(chans[0], at[0], sizeof(at[0]), 8, me); /* not again so soon */
+    dm_clock_use(NULL);
     CHECK_EQ(n_moves, moved_to < 0 ? 0 : 2);
     CHECK_EQ(at[me][0].number, 1);
     stop();
