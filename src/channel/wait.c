@@ -160,6 +160,8 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
     dm_wait_look_after(chan, now);
     if (w->since == 0)
         w->since = now;
+    if (w->is_oversubscribed && dm_adapt_awaits_place(chan->adapt))
+        return true; /* yielding would only keep the peer from its core */
     if (now - w->since < w->spin_ns || (w->is_oversubscribed && w->n <= policy->yields)) {
         w->next_clock = w->n + policy->passes[w->is_oversubscribed];
         if (!w->has_yielded && (w->is_oversubscribed || now - w->since > policy->yield_ns))

@@ -30,7 +30,8 @@ bool dm_arena_is_head(const struct dm_arena_head *head, size_t size)
 
 /* ---- boxes ---- */
 
-#define BOXES_AT ((sizeof(struct dm_arena_head) + 4095) / 4096 * 4096)
+#define BOXES_AT     ((sizeof(struct dm_arena_head) + 4095) / 4096 * 4096)
+#define SHARED_SLOTS UINT64_C(64) /* of each box, side by side with those of other boxes */
 
 /* Processes that have a box: what the head says was written by others. */
 static uint64_t arena_n_boxes(const struct dm_arena_head *head)
@@ -49,6 +50,12 @@ static uint64_t arena_slots_end(uint64_t n)
     return arena_slots_at(n) + n * DM_ARENA_SLOTS * DM_ARENA_SLOT_LEN;
 }
 
+/* Where slot SHARED_SLOTS of that box would be slot 0. */
+static uint64_t box_slots_at(uint64_t n, uint32_t number)
+{
+    return SHARED_SLOTS * (n - 1) + number * (DM_ARENA_SLOTS - SHARED_SLOTS);
+}
+
 void *dm_arena_box(const struct dm_arena *arena, uint32_t number)
 {
     uint64_t n = arena_n_boxes(arena->head);
@@ -61,8 +68,18 @@ void *dm_arena_box(const struct dm_arena *arena, uint32_t number)
 void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot)
 {
     uint64_t n = arena_n_boxes(arena->head);
+    uint64_t at = slot < SHARED_SLOTS ? slot * n + number : box_slots_at(n, number) + slot;
 
-    return (char *)arena->head + arena_slots_at(n) + (slot * n + number) * DM_ARENA_SLOT_LEN;
+    return (char *)arena->head + arena_slots_at(n) + at * DM_ARENA_SLOT_LEN;
+}
+
+uint32_t dm_arena_slot_number(const struct dm_arena *arena, uint32_t number, const void *at)
+{
+    uint64_t n = arena_n_boxes(arena->head);
+    const char *first = (const char *)arena->head + arena_slots_at(n);
+    uint64_t i = (uint64_t)((const char *)at - first) / DM_ARENA_SLOT_LEN;
+
+    return (uint32_t)(i < SHARED_SLOTS * n ? i / n : i - box_slots_at(n, number));
 }
 
 /* ---- making ---- */

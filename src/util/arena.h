@@ -6,8 +6,9 @@
  * Parts are not given back, but for all at once: by the last process that closes it. Those with names are found by
  * others. When nothing is left, or where a process has not inherited it, memory files of its own serve. At the front
  * there is space for notes: a few bytes under a name, for all to read; and for rows: a few words for each process,
- * side by side, for all to write. Behind that a box for each process is laid out likewise, with slots: those with the
- * same number side by side, so that who writes to the first slots of many touches few pages.
+ * side by side, for all to write. Behind that a box for each process is laid out likewise, with slots. The first ones
+ * lie side by side with those of the same number, so that who writes to the first slots of many touches few pages;
+ * the others with those of the same box, so that who writes to many slots of one touches few.
  */
 #ifndef DM_UTIL_ARENA_H
 #define DM_UTIL_ARENA_H
@@ -31,8 +32,8 @@ enum {
     DM_ARENA_NOTES = 4096,
     DM_ARENA_TEXT = 2 << 20,
     DM_ARENA_ROWS = 2 << 20,
-    DM_ARENA_BOX_LEN = 256,
-    DM_ARENA_SLOTS = 512, /* of a box */
+    DM_ARENA_BOX_LEN = 2048,
+    DM_ARENA_SLOTS = 4096, /* of a box */
     DM_ARENA_SLOT_LEN = 1152
 };
 
@@ -109,6 +110,8 @@ void *dm_arena_row(const struct dm_arena *arena, uint32_t number);
  * processes. */
 void *dm_arena_box(const struct dm_arena *arena, uint32_t number);
 void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot);
+/* Which one that is. */
+uint32_t dm_arena_slot_number(const struct dm_arena *arena, uint32_t number, const void *at);
 /* Is it the head of one, of that size? */
 bool dm_arena_is_head(const struct dm_arena_head *head, size_t size);
 

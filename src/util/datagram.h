@@ -35,10 +35,10 @@ struct dm_datagrams {
     void *wake_evd;
     /* From the provider. */
     void *arg;
-    const _Atomic uint32_t *due; /* not 0: something has come */
+    const _Atomic uint64_t *due; /* not 0: something has come */
     /* The box of another process of the job; NULL: it has none. */
     void *(*find)(void *arg, uint32_t number);
-    /* A slot of it, to be filled in; NULL: all are taken. */
+    /* A slot of it, to be filled in; NULL: all are taken, and this consumer is woken when there are some. */
     struct dm_datagram *(*claim)(void *arg, void *box);
     void (*send)(void *arg, void *box, const struct dm_datagram *slot);
     /* Hand over what has come, how many; the slot is free again when `take` returns. */

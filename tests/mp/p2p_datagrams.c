@@ -9,7 +9,7 @@
 
 #include "mp_test.h"
 
-enum { N_MANY = 700 /* a pair is connected before */, N_FLOOD = 150, LEN_MAX = 3000 };
+enum { N_MANY = 700 /* a pair is connected before */, N_FLOOD = 450, LEN_MAX = 3000 };
 
 /* Lengths that end datagrams at another message in each pair; some pairs never. */
 static int length(int from, int to, int i)

@@ -20,7 +20,7 @@ enum { N = 4, N_MANY = 10000, LONG = 8000 };
 
 static struct dm_adapt *adapt;
 static struct dm_conn *conn;
-static _Atomic uint32_t due;
+static _Atomic uint64_t due;
 static struct dm_datagram box[N]; /* of this process */
 static int n_in_box;
 static struct dm_datagram sent; /* the last one */

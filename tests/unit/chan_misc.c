@@ -410,6 +410,25 @@ static int yields_in(int n_tests)
     return n_yields;
 }
 
+/* Who is told when a peer has space does not yield until then. */
+static void waiting_for_a_place_sleeps(void)
+{
+    start();
+    fake.is_oversubscribed = fake.awaits_place = true;
+    n_yields = 0;
+    for (int n = 0; n < 10 && fake.n_waits == 0; n++)
+        dm_chan_progress_wait(chans[0]);
+    CHECK_EQ(fake.n_waits, 1);
+    CHECK_EQ(n_yields, 0);
+    fake.awaits_place = false;
+    for (int n = 0; n < 100 && n_yields == 0; n++)
+        dm_chan_progress_wait(chans[0]);
+    CHECK(n_yields > 0);
+    CHECK_EQ(fake.n_waits, 1);
+    fake.is_oversubscribed = false;
+    stop();
+}
+
 /* Tests give the core away soon, seldom where that is in vain, soon again where something comes. */
 static void tests_yield_where_it_pays(void)
 {
@@ -552,6 +571,7 @@ int main(void)
     half_a_packet_of_a_lost_peer();
     hooks_run_while_registered();
     waiting_sleeps_in_time();
+    waiting_for_a_place_sleeps();
     tests_yield_where_it_pays();
     spreads_over_cores();
     bulk_to_anybody();

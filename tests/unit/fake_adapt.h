@@ -26,6 +26,7 @@ static struct {
     bool is_parting;
     bool is_software;
     bool is_oversubscribed;
+    bool awaits_place;
     bool is_unready; /* nobody is connected */
     int n_waits;     /* calls of dm_adapt_wait */
     int n_puts;
@@ -347,6 +348,12 @@ bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
 {
     (void)adapt;
     return fake.is_oversubscribed;
+}
+
+bool dm_adapt_awaits_place(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return fake.awaits_place;
 }
 
 /* All rails are there from the start. */

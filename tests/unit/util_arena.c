@@ -124,7 +124,24 @@ static void test_rows(void)
     arena.head->n = 2;
 }
 
-/* Side by side, as are slots with the same number, in front of all that is taken. */
+/* The slots of all boxes are the whole of a table, each once. */
+static void check_slots(char *first)
+{
+    static bool seen[2 * DM_ARENA_SLOTS];
+
+    for (uint32_t number = 0; number < 2; number++)
+        for (uint32_t i = 0; i < DM_ARENA_SLOTS; i++) {
+            char *slot = dm_arena_slot(&arena, number, i);
+            size_t at = (size_t)(slot - first) / DM_ARENA_SLOT_LEN;
+
+            CHECK(slot == first + at * DM_ARENA_SLOT_LEN);
+            CHECK(at < 2 * DM_ARENA_SLOTS && !seen[at]);
+            seen[at] = true;
+            CHECK_EQ(dm_arena_slot_number(&arena, number, slot), i);
+        }
+}
+
+/* Side by side, as are the first slots with the same number, in front of all that is taken. */
 static void test_boxes(void)
 {
     char *boxes[2] = {dm_arena_box(&arena, 0), dm_arena_box(&arena, 1)};
@@ -137,6 +154,9 @@ static void test_boxes(void)
     CHECK_EQ((uintptr_t)first % 64, 0);
     CHECK((char *)dm_arena_slot(&arena, 1, 0) == first + DM_ARENA_SLOT_LEN);
     CHECK((char *)dm_arena_slot(&arena, 0, 1) == first + 2 * DM_ARENA_SLOT_LEN);
+    CHECK((char *)dm_arena_slot(&arena, 0, DM_ARENA_SLOTS - 1) ==
+          (char *)dm_arena_slot(&arena, 0, DM_ARENA_SLOTS - 2) + DM_ARENA_SLOT_LEN);
+    check_slots(first);
     CHECK((char *)arena.head + dm_arena_take(&arena, 1, 1) >=
           (char *)dm_arena_slot(&arena, 1, DM_ARENA_SLOTS - 1) + DM_ARENA_SLOT_LEN);
     arena.head->n = UINT64_MAX; /* nonsense of somebody else */

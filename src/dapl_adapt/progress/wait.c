@@ -32,7 +32,6 @@
 #define RING_WAIT  1000 /* us: nothing wakes us when a ring is written */
 #define SOFT_WAIT  200000
 #define SETUP_WAIT 2000
-#define SLOT_WAIT  50
 #define WATCH_WAIT 5000 /* who sleeps so long may wait for one that has died */
 #define ARM_WAIT   400  /* shorter sleeps are not worth telling the peers */
 #define PAUSE_NS   50000
@@ -111,8 +110,6 @@ static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enu
         most = (uint64_t)RING_WAIT * adapt->sleep.turns;
     else if (!dm_list_is_empty(&adapt->poll.connecting) || adapt->poll.n_writable_due > 0)
         most = (uint64_t)SETUP_WAIT * adapt->sleep.turns;
-    if (!dm_list_is_empty(&adapt->poll.datagrams.blocked)) /* nobody says that there is a slot */
-        most = SLOT_WAIT;
     return timeout_us < most ? timeout_us : most;
 }
 
@@ -283,6 +280,11 @@ bool dm_adapt_has_rails(const struct dm_adapt *adapt)
 bool dm_adapt_has_sides(const struct dm_adapt *adapt)
 {
     return adapt->rails.has_sides;
+}
+
+bool dm_adapt_awaits_place(const struct dm_adapt *adapt)
+{
+    return adapt->poll.datagrams.is_on && !dm_list_is_empty(&adapt->poll.datagrams.blocked);
 }
 
 bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)

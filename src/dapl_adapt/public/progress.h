@@ -57,5 +57,7 @@ bool dm_adapt_has_rails(const struct dm_adapt *adapt);
 bool dm_adapt_has_sides(const struct dm_adapt *adapt);
 /* True when processes outnumber cores, so that waiting should block soon. */
 bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt);
+/* Is something to be sent for which the peer has no place, and will this process be woken when it has? */
+bool dm_adapt_awaits_place(const struct dm_adapt *adapt);
 
 #endif

@@ -14,25 +14,48 @@
 #include "util/port.h"
 
 enum { WORD_BITS = 64, WORDS = DM_ARENA_SLOTS / WORD_BITS };
+#define WAKE_SLOTS 64 /* free ones for each that is woken */
+
+/* Numbers below DM_ARENA_SLOTS. */
+struct number_set {
+    DM_ALIGNED(64) _Atomic uint64_t which; /* words that are not 0, perhaps */
+    DM_ALIGNED(64) _Atomic uint64_t words[WORDS];
+};
 
 /* In the arena. */
 struct dm_shm_box {
     DM_ALIGNED(64) _Atomic uint64_t owner; /* id of the instance; 0: nobody's */
     _Atomic uint64_t job;
-    uint32_t number;                             /* the consumer's, of the box, too */
-    DM_ALIGNED(64) _Atomic uint64_t full[WORDS]; /* slots to be read */
-    DM_ALIGNED(64) _Atomic uint32_t due;         /* there are some, perhaps */
-    _Atomic uint32_t is_asleep; /* the owner wants to be woken; taken back by who does it, */
-    _Atomic uint32_t is_rung;   /* who says so to its thread by this */
+    uint32_t number;                           /* the consumer's, of the box, too */
+    DM_ALIGNED(64) _Atomic uint32_t is_asleep; /* the owner; taken back by who wakes it, */
+    _Atomic uint32_t is_rung;                  /* who says so to its thread by this */
+    struct number_set full;                    /* slots to be read */
+    struct number_set waiting;                 /* boxes of owners that have found no free slot */
     DM_ALIGNED(64) _Atomic uint64_t claimed[WORDS]; /* slots in use */
+    _Atomic uint32_t first; /* word of it to look at first: those below are full, probably */
 };
 
+static_assert(WORDS == WORD_BITS, "a bit for each word");
+static_assert(DM_ARENA_NOTES <= DM_ARENA_SLOTS, "a number for each box");
 static_assert(sizeof(struct dm_shm_box) <= DM_ARENA_BOX_LEN, "a box has its place");
 static_assert(sizeof(struct dm_datagram) == DM_ARENA_SLOT_LEN, "and a datagram");
 
-static uint64_t datagram_bit(uint32_t slot)
+static uint64_t number_bit(uint32_t number)
 {
-    return UINT64_C(1) << slot % WORD_BITS;
+    return UINT64_C(1) << number % WORD_BITS;
+}
+
+static void set_add(struct number_set *set, uint32_t number)
+{
+    atomic_fetch_or(&set->words[number / WORD_BITS], number_bit(number));
+    atomic_fetch_or(&set->which, number_bit(number / WORD_BITS));
+}
+
+static void set_clear(struct number_set *set)
+{
+    for (uint32_t i = 0; i < WORDS; i++)
+        atomic_store(&set->words[i], 0);
+    atomic_store(&set->which, 0);
 }
 
 static void *datagram_find(void *arg, uint32_t number)
@@ -47,32 +70,39 @@ static void *datagram_find(void *arg, uint32_t number)
 }
 
 /* The lowest one that is free, so that few are touched. */
-static struct dm_datagram *box_claim(void *arg, void *any)
+static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_shm_box *box)
 {
-    const struct dm_shm_ia *ia = arg;
-    struct dm_shm_box *box = any;
+    uint32_t first = atomic_load_explicit(&box->first, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < WORDS; i++) {
+    for (uint32_t n = 0; n < WORDS; n++) {
+        uint32_t i = (first + n) % WORDS;
         uint64_t taken = atomic_load_explicit(&box->claimed[i], memory_order_relaxed);
 
         while (taken != UINT64_MAX) {
             uint32_t slot = i * WORD_BITS + (uint32_t)dm_lowest_bit(~taken);
 
-            taken = atomic_fetch_or(&box->claimed[i], datagram_bit(slot));
-            if ((taken & datagram_bit(slot)) == 0)
-                return dm_arena_slot(&ia->seg.arena, box->number, slot);
+            taken = atomic_fetch_or(&box->claimed[i], number_bit(slot));
+            if ((taken & number_bit(slot)) != 0)
+                continue;
+            if (n > 0)
+                atomic_store_explicit(&box->first, i, memory_order_relaxed);
+            return dm_arena_slot(&ia->seg.arena, box->number, slot);
         }
     }
     return NULL;
 }
 
-/* Which slot of its box it is in. */
-static uint32_t datagram_slot(const struct dm_shm_ia *ia, const struct dm_shm_box *box,
-                              const struct dm_datagram *at)
+/* Without one, be woken when there are some; they may have come until this was said. */
+static struct dm_datagram *box_claim(void *arg, void *any)
 {
-    const struct dm_datagram *first = dm_arena_slot(&ia->seg.arena, box->number, 0);
+    const struct dm_shm_ia *ia = arg;
+    struct dm_shm_box *box = any;
+    struct dm_datagram *slot = box_find_slot(ia, box);
 
-    return (uint32_t)((uint64_t)(at - first) / ia->seg.arena.head->n);
+    if (dm_likely(slot != NULL))
+        return slot;
+    set_add(&box->waiting, ia->datagrams.box->number);
+    return box_find_slot(ia, box);
 }
 
 static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
@@ -86,15 +116,48 @@ static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
         atomic_store(&box->is_asleep, 1); /* no space: the next one rings, or its sleep ends */
 }
 
+static void box_wake(const struct dm_shm_ia *ia, struct dm_shm_box *box)
+{
+    if (atomic_load(&box->is_asleep) != 0 && atomic_exchange(&box->is_asleep, 0) != 0)
+        datagram_ring(ia, box);
+}
+
 static void box_send(void *arg, void *any, const struct dm_datagram *at)
 {
+    const struct dm_shm_ia *ia = arg;
     struct dm_shm_box *box = any;
-    uint32_t slot = datagram_slot(arg, box, at);
 
-    atomic_fetch_or(&box->full[slot / WORD_BITS], datagram_bit(slot));
-    atomic_store(&box->due, 1);
-    if (atomic_load(&box->is_asleep) != 0 && atomic_exchange(&box->is_asleep, 0) != 0)
-        datagram_ring(arg, box);
+    set_add(&box->full, dm_arena_slot_number(&ia->seg.arena, box->number, at));
+    box_wake(ia, box);
+}
+
+/*
+ * Wake as many of those that wait as are likely to find a slot. Each that has been woken and has none says again that
+ * it waits; the others come next time, as those that find one make something due here.
+ */
+static void datagram_wake_waiting(const struct dm_shm_ia *ia, int n_free)
+{
+    struct number_set *waiting = &ia->datagrams.box->waiting;
+    int n = 1 + n_free / WAKE_SLOTS;
+
+    for (uint64_t which = atomic_exchange(&waiting->which, 0); which != 0; which &= which - 1) {
+        uint32_t i = (uint32_t)dm_lowest_bit(which);
+        uint64_t left = atomic_exchange(&waiting->words[i], 0);
+
+        for (; left != 0 && n > 0; left &= left - 1, n--) {
+            uint32_t number = i * WORD_BITS + (uint32_t)dm_lowest_bit(left);
+            struct dm_shm_box *box = dm_arena_box(&ia->seg.arena, number);
+
+            if (box != NULL) {
+                atomic_fetch_or(&box->full.which, 1); /* it is not there, but looked for */
+                box_wake(ia, box);
+            }
+        }
+        if (left != 0) {
+            atomic_fetch_or(&waiting->words[i], left);
+            atomic_fetch_or(&waiting->which, number_bit(i));
+        }
+    }
 }
 
 static int datagram_receive(void *arg, void (*take)(void *, const struct dm_datagram *),
@@ -104,19 +167,20 @@ static int datagram_receive(void *arg, void (*take)(void *, const struct dm_data
     struct dm_shm_box *box = ia->datagrams.box;
     int n = 0;
 
-    atomic_store(&box->due, 0);
-    for (uint32_t i = 0; i < WORDS; i++) {
-        uint64_t full = atomic_load_explicit(&box->full[i], memory_order_relaxed);
+    for (uint64_t which = atomic_exchange(&box->full.which, 0); which != 0; which &= which - 1) {
+        uint32_t i = (uint32_t)dm_lowest_bit(which);
+        uint64_t full = atomic_exchange(&box->full.words[i], 0);
 
-        if (full != 0)
-            full = atomic_exchange(&box->full[i], 0);
         for (; full != 0; full &= full - 1, n++) {
             uint32_t slot = i * WORD_BITS + (uint32_t)dm_lowest_bit(full);
 
             take(take_arg, dm_arena_slot(&ia->seg.arena, box->number, slot));
-            atomic_fetch_and(&box->claimed[i], ~datagram_bit(slot));
+            atomic_fetch_and(&box->claimed[i], ~number_bit(slot));
         }
     }
+    atomic_store_explicit(&box->first, 0, memory_order_relaxed);
+    if (dm_unlikely(atomic_load(&box->waiting.which) != 0))
+        datagram_wake_waiting(ia, n);
     return n;
 }
 
@@ -148,11 +212,11 @@ static bool datagram_take_box(struct dm_shm_ia *ia, const struct dm_datagrams *d
 
     if (box == NULL || !atomic_compare_exchange_strong(&box->owner, &nobody, ia->seg.hdr->id))
         return false;
-    for (uint32_t i = 0; i < WORDS; i++) { /* of an earlier owner */
-        atomic_store(&box->full[i], 0);
+    set_clear(&box->full); /* of an earlier owner */
+    set_clear(&box->waiting);
+    for (uint32_t i = 0; i < WORDS; i++)
         atomic_store(&box->claimed[i], 0);
-    }
-    atomic_store(&box->due, 0);
+    atomic_store(&box->first, 0);
     box->number = datagrams->me;
     atomic_store(&box->job, datagrams->job);
     ia->datagrams.box = box;
@@ -173,7 +237,7 @@ bool dm_shm_datagrams(struct dm_pia *pia, struct dm_datagrams *datagrams)
     if (!is_there)
         return false;
     datagrams->arg = ia;
-    datagrams->due = &ia->datagrams.box->due;
+    datagrams->due = &ia->datagrams.box->full.which;
     datagrams->find = datagram_find;
     datagrams->claim = box_claim;
     datagrams->send = box_send;

@@ -1,0 +1,171 @@
+/* test: kind=dat prov=datum-shm timeout=60 params=copy=auto */
+/*
+ * Datagrams (util/datagram.h) among instances in an arena: a box is full when all of its slots are taken, and
+ * who has found none is told when there are some, asleep or not; as many are told as are likely to find one.
+ */
+#include "dat_test.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "util/arena.h"
+#include "util/datagram.h"
+
+enum { N = 6, ARENA_LEN = 1 << 30 };
+
+struct user {
+    struct dt t;
+    DAT_EVD_HANDLE wake;
+    struct dm_datagrams way;
+    void *box;    /* of the first one */
+    uint64_t sum; /* of the numbers that have come */
+};
+
+static struct user users[N];
+static struct dm_datagram *claimed[DM_ARENA_SLOTS];
+
+static void make_arena(void)
+{
+    const uint64_t head[3] = {DM_ARENA_MAGIC, ARENA_LEN, N};
+    struct stat st;
+    char text[64];
+    int fd = memfd_create("dat-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(ftruncate(fd, ARENA_LEN), 0);
+    CHECK_EQ(pwrite(fd, head, sizeof(head), 0), sizeof(head));
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    CHECK_EQ(fstat(fd, &st), 0);
+    snprintf(text, sizeof(text), "%d:%llu:%llu", fd, (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    CHECK_EQ(setenv(DM_ARENA_ENV, text, 1), 0);
+}
+
+static void open_user(struct user *u, const char *name, uint32_t me)
+{
+    dt_open(&u->t, name);
+    OK(dat_evd_create(u->t.ia, 16, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &u->wake));
+    u->way = (struct dm_datagrams){.job = 7, .me = me, .wake_evd = (void *)u->wake};
+    OK(dat_extension_op(u->t.ia, (DAT_EXTENDED_OP)DM_DATAGRAM_OP, &u->way));
+}
+
+static void take(void *arg, const struct dm_datagram *slot)
+{
+    struct user *u = arg;
+
+    CHECK_EQ(slot->len, sizeof(uint32_t));
+    CHECK_EQ(*(const uint32_t *)slot->data, slot->number ^ slot->source);
+    u->sum += slot->number;
+}
+
+static int receive(struct user *u)
+{
+    return u->way.receive(u->way.arg, take, u);
+}
+
+/* Fill in a slot. */
+static struct dm_datagram *claim(struct user *u, uint32_t number)
+{
+    struct dm_datagram *slot = u->way.claim(u->way.arg, u->box);
+
+    if (slot == NULL)
+        return NULL;
+    slot->source = u->way.me;
+    slot->number = number;
+    slot->len = sizeof(uint32_t);
+    *(uint32_t *)slot->data = number ^ u->way.me;
+    return slot;
+}
+
+static bool send_one(struct user *u, uint32_t number)
+{
+    struct dm_datagram *slot = claim(u, number);
+
+    if (slot != NULL)
+        u->way.send(u->way.arg, u->box, slot);
+    return slot != NULL;
+}
+
+static bool is_told(const struct user *u)
+{
+    return atomic_load(u->way.due) != 0;
+}
+
+/* From all by turns, until there is no slot any more. */
+static void fill(void)
+{
+    uint32_t n = 0;
+
+    while (send_one(&users[1 + n % (N - 1)], n))
+        n++;
+    CHECK_EQ(n, DM_ARENA_SLOTS);
+    CHECK(is_told(&users[0]));
+    CHECK_EQ(receive(&users[0]), DM_ARENA_SLOTS);
+    CHECK_EQ(users[0].sum, (uint64_t)n * (n - 1) / 2);
+    CHECK(!is_told(&users[0]));
+    CHECK_EQ(receive(&users[0]), 0);
+    CHECK(is_told(&users[1 + n % (N - 1)])); /* who had found none */
+    CHECK_EQ(receive(&users[1 + n % (N - 1)]), 0);
+    CHECK(!is_told(&users[1 + n % (N - 1)]));
+}
+
+/* All slots are claimed, and all but the first one wait for one. */
+static void want_one(void)
+{
+    for (uint32_t i = 0; i < DM_ARENA_SLOTS; i++)
+        CHECK((claimed[i] = claim(&users[1], i)) != NULL);
+    for (int i = 1; i < N; i++) {
+        CHECK(claim(&users[i], 0) == NULL);
+        CHECK(!is_told(&users[i]));
+    }
+}
+
+static int n_told(void)
+{
+    int n = 0;
+
+    for (int i = 1; i < N; i++)
+        n += is_told(&users[i]);
+    return n;
+}
+
+/* One slot is free, then another: each time one more is told, by its event where it sleeps. */
+static void tell_one_by_one(void)
+{
+    DAT_EVENT event;
+
+    for (int i = 1; i < N; i++)
+        users[i].way.sleep(users[i].way.arg, true);
+    for (int i = 1; i < N; i++) {
+        CHECK_EQ(n_told(), i - 1);
+        users[1].way.send(users[1].way.arg, users[1].box, claimed[DM_ARENA_SLOTS / N * i]);
+        CHECK_EQ(receive(&users[0]), 1);
+        CHECK_EQ(n_told(), i);
+    }
+    for (int i = 1; i < N; i++) {
+        event = dt_wait(users[i].wake);
+        CHECK_EQ(event.event_number, DAT_SOFTWARE_EVENT);
+        CHECK(send_one(&users[i], 3));
+    }
+    CHECK(!send_one(&users[1], 3));
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = dt_name(argc, argv);
+
+    make_arena();
+    for (uint32_t i = 0; i < N; i++)
+        open_user(&users[i], name, i);
+    for (int i = 0; i < N; i++)
+        users[i].box = users[i].way.find(users[i].way.arg, 0);
+    CHECK(users[1].box != NULL);
+    CHECK(users[1].way.find(users[1].way.arg, N) == NULL);
+    fill();
+    want_one();
+    tell_one_by_one();
+    for (int i = 0; i < N; i++)
+        dt_close(&users[i].t);
+    return 0;
+}
