@@ -57,14 +57,15 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
                       .sleep_us = {2000, 2000},
                       .sleep_max_us = {100000, 100000}},
     /* While every process has a core nobody wakes us: 1 ms at most. Else somebody does; lost peers are looked for.
-     * One yield that took long says nothing: were it followed by a sleep, all would sleep in each round. */
+     * Yields that took long say nothing: were they followed by a sleep, all would sleep in each round, and wake
+     * each other. So it is where others share the cores: ranks of other hosts that are on this machine, too. */
     [DM_WAIT_ROUND] = {.looks = {200, 20},
                        .first = {8, 1},
                        .passes = {8, 1},
                        .awake = {8, 1},
                        .yield_ns = 4000,
                        .spin_ns = 500000,
-                       .yields = 2,
+                       .yields = 16,
                        .sleep_us = {50, 500},
                        .sleep_max_us = {1000, 100000}},
 };
