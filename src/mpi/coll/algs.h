@@ -68,10 +68,12 @@ enum dm_coll_needs {
     X(SCATTERV, shm, scatter_shm, DM_COLL_SHARED)                                                  \
     X(SCATTERV, linear, scatter_linear, 0)                                                         \
     X(ALLGATHER, shm, allgather_shm, DM_COLL_SHARED)                                               \
+    X(ALLGATHER, nodes, allgather_nodes, DM_COLL_NODES)                                            \
     X(ALLGATHER, doubling, allgather_doubling, DM_COLL_POW2)                                       \
     X(ALLGATHER, bruck, allgather_bruck, 0)                                                        \
     X(ALLGATHER, ring, allgather_ring, 0)                                                          \
     X(ALLGATHERV, shm, allgather_shm, DM_COLL_SHARED)                                              \
+    X(ALLGATHERV, nodes, allgather_nodes, DM_COLL_NODES)                                           \
     X(ALLGATHERV, bruck, allgather_bruck, 0)                                                       \
     X(ALLGATHERV, ring, allgather_ring, 0)                                                         \
     X(ALLTOALL, shm, alltoall_shm, DM_COLL_SHARED)                                                 \
@@ -139,10 +141,12 @@ enum dm_coll_needs {
     X(SCATTERV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     /* bytes of all blocks together */                                                             \
     X(ALLGATHER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
+    X(ALLGATHER, nodes, 0, DM_COLL_ANY, DM_COLL_KIB(4096))                                         \
     X(ALLGATHER, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                       \
     X(ALLGATHER, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(ALLGATHER, ring, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
     X(ALLGATHERV, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
+    X(ALLGATHERV, nodes, 0, DM_COLL_ANY, DM_COLL_KIB(4096))                                        \
     X(ALLGATHERV, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                          \
     X(ALLGATHERV, ring, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     /* bytes of one block; unknown (0) with counts of its own for every rank */                    \

@@ -52,6 +52,7 @@ dm_coll_alg dm_coll_scan_shm;
 dm_coll_alg dm_coll_exscan_shm;
 /* The ranks of each node have one: on the nodes, and by messages between one rank of each. */
 dm_coll_alg dm_coll_barrier_nodes;
+dm_coll_alg dm_coll_allgather_nodes;
 dm_coll_alg dm_coll_bcast_nodes;
 dm_coll_alg dm_coll_reduce_nodes;
 dm_coll_alg dm_coll_allreduce_nodes;

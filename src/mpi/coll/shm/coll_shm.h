@@ -92,6 +92,8 @@ static inline struct dm_coll_shm *dm_coll_shm_of(const struct dm_run *run)
 
 void dm_coll_shm_bcast(struct dm_run *run, struct dm_coll_shm *shm, void *buf, size_t count,
                        struct dm_type *type, int root);
+/* The ranks of the run are the local ranks; a->root, the counts and places are by these. */
+void dm_coll_shm_gather(struct dm_run *run, struct dm_coll_shm *shm, const struct dm_coll_args *a);
 /* The root gets what all vectors are reduced to in a->rbuf; a->root does not count. */
 void dm_coll_shm_reduce(struct dm_run *run, struct dm_coll_shm *shm, const struct dm_coll_args *a,
                         int root);

@@ -177,13 +177,18 @@ static void gather_in(struct dm_run *run, struct dm_coll_shm *shm, const struct 
     dm_coll_wait(run);
 }
 
-void dm_coll_gather_shm(struct dm_run *run, const struct dm_coll_args *a)
+void dm_coll_shm_gather(struct dm_run *run, struct dm_coll_shm *shm, const struct dm_coll_args *a)
 {
-    struct dm_coll_shm *shm = dm_coll_shm_of(run);
-
     if (shm->me == a->root)
         gather_in(run, shm, a);
     else
         gather_out(run, shm, a);
+}
+
+void dm_coll_gather_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    struct dm_coll_shm *shm = dm_coll_shm_of(run);
+
+    dm_coll_shm_gather(run, shm, a);
     dm_coll_shm_close(run, shm);
 }
