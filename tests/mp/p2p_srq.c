@@ -81,6 +81,14 @@ static void flood(int is_sender, int to, int n_sources)
     free(reqs);
 }
 
+/* OFED's providers have no such receives: there each peer has its own, whatever is asked for. */
+static int has_shared(void)
+{
+    const char *provider = getenv("DATUM_PROVIDER");
+
+    return provider == NULL || strncmp(provider, "datum-", 6) == 0;
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -92,7 +100,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     flood(1, -1, mp_size - 1);
     MUST(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    CHECK(counter("shared receives: messages in them") != 0);
+    if (has_shared())
+        CHECK(counter("shared receives: messages in them") != 0);
     MUST(MPI_T_finalize());
     return mp_finish();
 }
