@@ -64,13 +64,13 @@ static bool pool_cool(struct dm_adapt *adapt)
     return true;
 }
 
-/* Does a block stay? */
+/* Does a block stay? Where pages are pinned, unless others may need what can be locked. */
 static bool pool_warm(struct dm_adapt *adapt, struct dm_mem_segment *seg, int at)
 {
     struct dm_mem_pool *pool = &adapt->mem.pool;
     size_t len = block_len(seg, at);
 
-    if (len < WARM_MIN || len > WARM_MAX || adapt->mem.is_pinning)
+    if (len < WARM_MIN || len > WARM_MAX || (adapt->mem.is_pinning && adapt->rings.lock_max > 0))
         return false;
     while (pool->n_warm == DM_MEM_WARM || pool->warm_len + len > WARM_MAX)
         (void)pool_cool(adapt);
@@ -95,7 +95,7 @@ static bool pool_take_warm(struct dm_adapt *adapt, int order, struct dm_mem_segm
     *seg_p = pool->warm[i].segment;
     *at_p = pool->warm[i].at;
     (void)warm_remove(pool, i);
-    *is_zero_p = *is_zero_p && len >= DM_MEM_RETURN;
+    *is_zero_p = *is_zero_p && len >= DM_MEM_RETURN && !adapt->mem.is_pinning;
     if (*is_zero_p)
         (void)madvise((*seg_p)->base + ((size_t)*at_p << DM_MEM_PAGE_SHIFT), len, MADV_REMOVE);
     return true;
