@@ -1,7 +1,7 @@
 /*
- * What a job of many ranks costs: the start, first and later messages of everybody to everybody, memory and descriptors of a rank,
- * a ping-pong beside ranks that are connected and wait, messages of all to one, collectives, windows, the end. Runs
- * with any MPI.
+ * What a job of many ranks costs: the start, first and later messages of everybody to everybody, memory and descriptors
+ * of a rank, a ping-pong beside ranks that are connected and wait, messages of all to one, collectives, windows, the
+ * end. Runs with any MPI.
  *
  *   mpiexec -n N many [SECONDS [near]]
  *

@@ -7,9 +7,9 @@
  * are told apart by their listener only. What an instance has used of it goes back.
  */
 #include "../self.h"
+#include "dat_arena.h"
 #include "dat_pair.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "util/arena.h"
@@ -23,23 +23,11 @@ static int arena_fd;
 static bool is_apart;           /* the second process has not inherited it */
 static DAT_CONN_QUAL last_qual; /* of the owner */
 
-/* An arena of that length. */
+/* An arena of that length, without boxes. */
 static void make(size_t len)
 {
-    const uint64_t head[2] = {DM_ARENA_MAGIC, len};
-    struct stat st;
-    char text[64];
-
     arena_len = len;
-    arena_fd = memfd_create("dat-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    CHECK(arena_fd >= 0);
-    CHECK_EQ(ftruncate(arena_fd, (off_t)len), 0);
-    CHECK_EQ(pwrite(arena_fd, head, sizeof(head), 0), sizeof(head));
-    CHECK_EQ(fcntl(arena_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    CHECK_EQ(fstat(arena_fd, &st), 0);
-    snprintf(text, sizeof(text), "%d:%llu:%llu", arena_fd, (unsigned long long)st.st_dev,
-             (unsigned long long)st.st_ino);
-    CHECK_EQ(setenv(DM_ARENA_ENV, text, 1), 0);
+    arena_fd = dt_arena(len, 0);
 }
 
 /* Mappings of the arena by the provider. Ours begin elsewhere. */

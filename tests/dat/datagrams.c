@@ -3,16 +3,13 @@
  * Datagrams (util/datagram.h) among instances in an arena: a box is full when all of its slots are taken, and
  * who has found none is told when there are some, asleep or not; as many are told as are likely to find one.
  */
-#include "dat_test.h"
+#include "dat_arena.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 
-#include "util/arena.h"
 #include "util/datagram.h"
 
-enum { N = 6, ARENA_LEN = 1 << 30 };
+enum { N = 6 };
 
 struct user {
     struct dt t;
@@ -24,23 +21,6 @@ struct user {
 
 static struct user users[N];
 static struct dm_datagram *claimed[DM_ARENA_SLOTS];
-
-static void make_arena(void)
-{
-    const uint64_t head[3] = {DM_ARENA_MAGIC, ARENA_LEN, N};
-    struct stat st;
-    char text[64];
-    int fd = memfd_create("dat-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    CHECK(fd >= 0);
-    CHECK_EQ(ftruncate(fd, ARENA_LEN), 0);
-    CHECK_EQ(pwrite(fd, head, sizeof(head), 0), sizeof(head));
-    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    CHECK_EQ(fstat(fd, &st), 0);
-    snprintf(text, sizeof(text), "%d:%llu:%llu", fd, (unsigned long long)st.st_dev,
-             (unsigned long long)st.st_ino);
-    CHECK_EQ(setenv(DM_ARENA_ENV, text, 1), 0);
-}
 
 static void open_user(struct user *u, const char *name, uint32_t me)
 {
@@ -155,7 +135,7 @@ int main(int argc, char **argv)
 {
     const char *name = dt_name(argc, argv);
 
-    make_arena();
+    (void)dt_arena((size_t)1 << 30, N);
     for (uint32_t i = 0; i < N; i++)
         open_user(&users[i], name, i);
     for (int i = 0; i < N; i++)

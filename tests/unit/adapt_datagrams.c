@@ -2,7 +2,7 @@
 /*
  * Datagrams before records: those of a peer are read in the order of their numbers, whole or in parts, however
  * they come; its first record is not read before the last of them, though it is there earlier. A peer that sends
- * much, or what is long, gets no more of them.
+ * much, or what is long, gets no more of them. One that has died with a full box is lost.
  */
 #include "dapl_adapt/eager/datagram.h"
 
@@ -25,8 +25,9 @@ static struct dm_datagram box[N]; /* of this process */
 static int n_in_box;
 static struct dm_datagram sent; /* the last one */
 static int n_sent;
-static char got[64]; /* all that was read */
-static size_t most;  /* of it at a time */
+static char got[64];           /* all that was read */
+static size_t most;            /* of it at a time */
+static bool is_full, has_died; /* the peer's box; the peer */
 
 static void *way_find(void *arg, uint32_t number)
 {
@@ -38,7 +39,14 @@ static struct dm_datagram *way_claim(void *arg, void *any)
 {
     (void)arg;
     (void)any;
-    return &sent;
+    return is_full ? NULL : &sent;
+}
+
+static bool way_has_died(void *arg, void *any)
+{
+    (void)arg;
+    CHECK(any == box);
+    return has_died;
 }
 
 static void way_send(void *arg, void *any, const struct dm_datagram *slot)
@@ -102,6 +110,7 @@ static void begin(void)
                                                       .find = way_find,
                                                       .claim = way_claim,
                                                       .send = way_send,
+                                                      .has_died = way_has_died,
                                                       .receive = way_receive};
     conn = dm_conn_make(adapt, 1);
     CHECK(conn != NULL);
@@ -166,12 +175,30 @@ static void test_sending(void)
     CHECK(dm_eager_datagram_reserve(conn, 1) == NULL); /* it would come before */
 }
 
+/* A peer whose box is full is asked for each time, whoever's turn it is. */
+static void test_death(void)
+{
+    is_full = true;
+    conn->tx.datagrams.is_over = false;
+    conn->tx.datagrams.n_sent = 1;
+    CHECK(dm_eager_datagram_reserve(conn, 1) == NULL);
+    CHECK(dm_eager_datagram_waits(conn));
+    adapt->poll.datagrams.watched = conn; /* the last one */
+    dm_eager_datagrams_watch(adapt);
+    CHECK(!dm_conn_is_lost(conn));
+    has_died = true;
+    adapt->poll.datagrams.watched = conn;
+    dm_eager_datagrams_watch(adapt);
+    CHECK(dm_conn_is_lost(conn));
+}
+
 int main(void)
 {
     begin();
     test_order();
     test_record();
     test_sending();
+    test_death();
     free(conn);
     free(adapt);
     return test_result();

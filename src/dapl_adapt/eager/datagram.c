@@ -182,6 +182,11 @@ void dm_eager_datagrams_watch(struct dm_adapt *adapt)
 
     if (!poll->is_on || adapt->is_quiet)
         return;
+    dm_list_for_each_safe (it, next, &poll->blocked) {
+        struct dm_tx *tx = dm_container_of(it, struct dm_tx, datagrams.blocked);
+
+        datagram_ask(dm_container_of(tx, struct dm_conn, tx));
+    }
     poll->watched = poll->watched != NULL ? poll->watched->next_made
                                           : atomic_load_explicit(&adapt->all, memory_order_acquire);
     if (poll->watched != NULL && poll->watched->who.foreign == NULL)

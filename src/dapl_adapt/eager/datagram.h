@@ -32,7 +32,7 @@ void dm_eager_datagram_consume(struct dm_conn *conn, size_t len);
 
 /* Take what has come, and call `input`; for how many connections. */
 int dm_eager_datagrams_poll(struct dm_adapt *adapt);
-/* Nothing has come for long: has one of the peers died? Another one each time. */
+/* Nothing has come for long: has one of the peers died? All that have no free slot, and another one each time. */
 void dm_eager_datagrams_watch(struct dm_adapt *adapt);
 /* Call `writable` for those that wait for a slot, if there is one. */
 void dm_eager_datagrams_unblock(struct dm_adapt *adapt);
