@@ -121,6 +121,7 @@ void dm_io_stop(void)
         dm_list_del(&f->link);
         dm_file_unref(f);
     }
+    dm_file_words_stop();
     dm_datarep_stop();
     dm_errhandler_unref(files.eh);
     files.eh = NULL;

@@ -8,10 +8,12 @@
  */
 #include "io/words.h"
 
+#include <string.h>
+
 #include "channel/channel.h"
 #include "io/file.h"
 #include "mpi/coll/coll.h"
-#include "mpi/node/node.h"
+#include "mpi/node/kept.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -24,15 +26,24 @@ struct pkt_file_word {
     uint64_t asker; /* its struct words_question */
 };
 
+/* Words in memory of closed files, for the next file of the same group. */
+static struct dm_list words_kept = {&words_kept, &words_kept};
+
 /* Those at the first process. */
 static uint32_t words_count(const struct dm_file *f)
 {
     return DM_WORD_WAITERS + f->words.n_waiters;
 }
 
+/* In memory of a host one more follows, of mpi/node/kept.h. */
 static size_t words_len(const struct dm_file *f)
 {
     return words_count(f) * sizeof(uint64_t);
+}
+
+static size_t words_segment_len(const struct dm_file *f)
+{
+    return words_len(f) + sizeof(uint64_t);
 }
 
 struct words_question {
@@ -165,8 +176,19 @@ static void words_drop(struct dm_file_words *w)
 static int words_make_here(struct dm_file *f, struct dm_file_home *home_p)
 {
     struct dm_file_words *w = &f->words;
-    int err = dm_node_segment_make(&w->segment, "datum-file", words_len(f), &home_p->file);
+    struct dm_node_kept kept;
+    int err;
 
+    if (dm_node_kept_claim(&words_kept, f->group, words_segment_len(f), &kept)) {
+        w->segment = kept.segment;
+        w->at = w->segment.at;
+        w->memory = home_p->file = kept.file;
+        home_p->file.fd = DM_NODE_KEPT;
+        memset(w->segment.at, 0, words_len(f));
+        return DM_OK;
+    }
+    err = dm_node_segment_make(&w->segment, "datum-file", words_segment_len(f), &home_p->file);
+    w->memory = home_p->file;
     if (err != DM_OK)
         err = dm_node_segment_alone(&w->segment, words_len(f));
     if (err == DM_OK)
@@ -193,6 +215,21 @@ int dm_file_words_make(struct dm_file *f, struct dm_file_home *home_p)
     return err;
 }
 
+/* What the first process has made, if that is on this host. */
+static bool words_map(struct dm_file *f, const struct dm_node_file *file)
+{
+    struct dm_file_words *w = &f->words;
+    struct dm_node_kept kept;
+
+    w->memory = *file;
+    if (file->fd != DM_NODE_KEPT)
+        return dm_node_segment_map(&w->segment, file, words_segment_len(f)) == DM_OK;
+    if (!dm_node_kept_find(&words_kept, file, &kept))
+        return false;
+    w->segment = kept.segment;
+    return true;
+}
+
 void dm_file_words_take(struct dm_file *f, const struct dm_file_home *home,
                         bool lacks[DM_N_WORDS_LACKS])
 {
@@ -204,8 +241,7 @@ void dm_file_words_take(struct dm_file *f, const struct dm_file_home *home,
     lacks[DM_WORDS_NO_PROVIDER] = w->own == NULL || w->key.rail != home->key.rail;
     w->key = home->key;
     if (f->rank > 0 && dm_node_is_local(w->home))
-        lacks[DM_WORDS_UNMAPPED] =
-            dm_node_segment_map(&w->segment, &home->file, words_len(f)) != DM_OK;
+        lacks[DM_WORDS_UNMAPPED] = !words_map(f, &home->file);
 }
 
 void dm_file_words_choose(struct dm_file *f, const bool lacks[DM_N_WORDS_LACKS])
@@ -220,6 +256,7 @@ void dm_file_words_choose(struct dm_file *f, const bool lacks[DM_N_WORDS_LACKS])
         dm_node_segment_free(&w->segment);
     dm_node_segment_close_file(&w->segment);
     w->at = w->segment.at;
+    w->is_agreed = w->at != NULL && !lacks[DM_WORDS_UNMAPPED];
 }
 
 void dm_file_words_explain(const struct dm_file *f)
@@ -232,7 +269,21 @@ void dm_file_words_explain(const struct dm_file *f)
 
 void dm_file_words_free(struct dm_file *f)
 {
-    words_drop(&f->words);
-    dm_node_segment_free(&f->words.segment);
-    f->words.at = &f->words.pointer;
+    struct dm_file_words *w = &f->words;
+    struct dm_node_kept kept = {
+        .group = f->group, .segment = w->segment, .file = w->memory, .word_at = words_len(f)};
+
+    words_drop(w);
+    if (w->is_agreed)
+        dm_node_keep(&words_kept, &kept);
+    else
+        dm_node_segment_free(&w->segment);
+    w->segment = (struct dm_node_segment){.fd = -1};
+    w->is_agreed = false;
+    w->at = &w->pointer;
+}
+
+void dm_file_words_stop(void)
+{
+    dm_node_kept_stop(&words_kept);
 }

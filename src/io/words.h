@@ -23,6 +23,8 @@ struct dm_file_words {
     _Atomic uint64_t *at;     /* where this process addresses them; else NULL: it asks by packets */
     _Atomic uint64_t pointer; /* of one process, who needs no others */
     struct dm_node_segment segment;
+    struct dm_node_file memory; /* of the segment's maker */
+    bool is_agreed;             /* all of the host have the segment */
     uint32_t n_waiters;
     uint64_t stamp; /* of this file among those whose words `home` has had */
 };
@@ -40,6 +42,7 @@ enum dm_words_lack { DM_WORDS_UNMAPPED, DM_WORDS_NO_PROVIDER, DM_N_WORDS_LACKS }
 
 /* Handlers of packets. */
 void dm_file_words_start(void);
+void dm_file_words_stop(void);
 /* Zeroes, for this process alone. */
 void dm_file_words_init(struct dm_file *f);
 /*

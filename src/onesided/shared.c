@@ -2,18 +2,18 @@
  * Making, mapping and freeing the control block of a window; waiting for its words.
  */
 #include "onesided/assist.h"
-#include "onesided/ctl_cache.h"
 #include "onesided/flush.h"
 #include "onesided/region.h"
 #include "onesided/shared.h"
 #include "onesided/split_copy.h"
 #include "onesided/state.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi/coll/coll.h"
-#include "mpi/node/node.h"
+#include "mpi/node/kept.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -92,6 +92,27 @@ static void ctl_clear(const struct dm_win *win, struct dm_rma_node *node)
     memset(node->regions, 0, ctl_regions_len(win, node));
 }
 
+/* The block of the window that the group's processes have freed last is this one's. */
+static void ctl_take(struct dm_rma_node *node, const struct dm_node_kept *kept)
+{
+    node->segment = kept->segment;
+    node->file = kept->file;
+}
+
+static void ctl_keep(struct dm_win *win)
+{
+    struct dm_rma_node *node = win->node;
+    struct dm_node_kept kept = {.group = win->group,
+                                .segment = node->segment,
+                                .file = node->file,
+                                .word_at = offsetof(struct dm_rma_shared, n_kept)};
+
+    if (!node->is_agreed)
+        return;
+    dm_node_keep(&dm_rma_state.kept, &kept);
+    node->segment = (struct dm_node_segment){.fd = -1};
+}
+
 static void shared_node_free(struct dm_rma_node *node)
 {
     dm_node_segment_free(&node->segment);
@@ -142,6 +163,7 @@ static void shared_layout(const struct dm_win *win, struct dm_rma_node *node)
 void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
 {
     struct dm_node_file file = {.fd = -1};
+    struct dm_node_kept kept;
     struct dm_rma_node *node;
     int err;
 
@@ -160,11 +182,12 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     win->node = node;
     if (node->me != 0)
         return;
-    if (node->n > 1 && dm_rma_ctl_claim(win, ctl_len(win, node))) {
+    if (dm_node_kept_claim(&dm_rma_state.kept, win->group, ctl_len(win, node), &kept)) {
+        ctl_take(node, &kept);
         node->ctl = node->segment.at;
         shared_layout(win, node);
         ctl_clear(win, node);
-        own->ctl_fd = DM_RMA_CTL_KEPT;
+        own->ctl_fd = DM_NODE_KEPT;
         own->ctl_dev = node->file.dev;
         own->ctl_ino = node->file.ino;
         own->pid = node->file.pid;
@@ -196,9 +219,12 @@ static void shared_map(struct dm_win *win, const struct dm_win_part *first)
                                 .ino = first->ctl_ino,
                                 .pid = first->pid,
                                 .fd = first->ctl_fd};
+    struct dm_node_kept kept;
 
-    if (node->me != 0 && file.fd == DM_RMA_CTL_KEPT) {
-        if (!dm_rma_ctl_find(win, &file))
+    if (node->me != 0 && file.fd == DM_NODE_KEPT) {
+        if (dm_node_kept_find(&dm_rma_state.kept, &file, &kept))
+            ctl_take(node, &kept);
+        else
             DM_TRACE(RMA, "no control block: the one that is kept is not here");
     } else if (node->me != 0 && file.fd >= 0) {
         node->file = file;
@@ -272,7 +298,6 @@ int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm)
     } else {
         win->node->is_agreed = true;
         dm_node_segment_close_file(&win->node->segment);
-        dm_rma_ctl_agreed(win);
         for (int i = 0; i < win->comm->size && win->comm->size <= PLACES; i++)
             win->peers[i].place = dm_rma_find_place(win, i);
         dm_rma_assist_start(win);
@@ -287,7 +312,7 @@ void dm_rma_shared_free(struct dm_win *win)
     dm_rma_assist_stop(win);
     if (win->parts == win->node->parts)
         win->parts = NULL;
-    dm_rma_ctl_keep(win);
+    ctl_keep(win);
     shared_node_free(win->node);
     win->node = NULL;
 }

@@ -34,7 +34,7 @@ struct dm_rma_rank_slot {
 struct dm_rma_shared {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_arrived; /* at fences, of all processes */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences;  /* that everybody has come to, on all hosts */
-    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_kept;    /* by processes that have left (ctl_cache.c) */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_kept;    /* of mpi/node/kept.h */
     struct dm_rma_rank_slot lranks[];
 };
 

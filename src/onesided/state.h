@@ -38,7 +38,7 @@ struct dm_rma_state {
     struct dm_chan_hook am_hook;
     struct dm_list deferred; /* updates that wait for what follows them */
     struct dm_chan_hook deferred_hook;
-    struct dm_list kept;      /* control blocks for the next window (ctl_cache.c) */
+    struct dm_list kept;      /* control blocks for the next window (mpi/node/kept.h) */
     struct dm_list assisting; /* windows whose doorbells are looked at (assist_target.c) */
     struct dm_chan_hook assist_hook;
     uint32_t n_assist_passes;

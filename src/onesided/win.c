@@ -10,9 +10,8 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
-#include "mpi/node/node.h"
+#include "mpi/node/kept.h"
 #include "onesided/call.h"
-#include "onesided/ctl_cache.h"
 #include "onesided/flush.h"
 #include "onesided/get_modify_put.h"
 #include "onesided/lock.h"
@@ -318,5 +317,5 @@ void dm_onesided_stop(void)
     dm_pool_fini(&dm_rma_state.reqs);
     dm_rma_get_modify_put_stop();
     dm_rma_map_stop();
-    dm_rma_ctl_cache_stop();
+    dm_node_kept_stop(&dm_rma_state.kept);
 }

@@ -8,7 +8,7 @@
 
 #define AT_ONCE    12
 #define ROUNDS     12
-#define KEPT_MOST  8 /* of src/onesided/ctl_cache.c */
+#define KEPT_MOST  8 /* of src/mpi/node/kept.c */
 #define MOST_TRIES 10000
 
 enum { CREATE, ALLOCATE, DYNAMIC, FLAVORS };

@@ -59,6 +59,7 @@ int dm_coll_start(void)
 void dm_coll_stop(void)
 {
     dm_sched_stop();
+    dm_coll_shm_stop();
     free(dm_coll_state.spare);
     dm_coll_state.spare = NULL;
     dm_coll_state.spare_len = 0;

@@ -14,9 +14,10 @@ struct dm_coll_state {
     struct dm_coll_choice *rows[DM_COLL_N]; /* by which algorithms are chosen: choices.h */
     bool explains;                          /* tell which of them are taken */
     int n_segments;                         /* that this process is in */
-    struct dm_list ready;                   /* schedules that can go on */
-    struct dm_list left;                    /* those that wait for the program's thread */
-    struct dm_chan_hook hook;               /* on while there are any */
+    struct dm_list kept;      /* segments for the next communicator (mpi/node/kept.h) */
+    struct dm_list ready;     /* schedules that can go on */
+    struct dm_list left;      /* those that wait for the program's thread */
+    struct dm_chan_hook hook; /* on while there are any */
 };
 extern struct dm_coll_state dm_coll_state;
 

@@ -8,7 +8,8 @@
  *
  * A segment is made, together, at the second blocking collective of a communicator (the first one
  * may be the only one), or later when a process had too many of them; all ranks have it or none
- * has.
+ * has. That of a communicator that has been freed is taken by the next one of the same group, which
+ * goes on with its rounds: what a process knows of the segment is kept with it.
  */
 #ifndef DM_MPI_COLL_SHM_COLL_SHM_H
 #define DM_MPI_COLL_SHM_COLL_SHM_H
@@ -45,11 +46,12 @@ struct dm_coll_shm {
     unsigned int n_overlong; /* waits that were too long to yield for, less shorter ones */
     struct dm_backoff split_backoff;
     size_t space;   /* bytes in a slot, at most */
-    uint64_t probe; /* read by the others, to try whether they can */
+    uint64_t probe; /* read by the others when it is made, to try whether they can */
     struct dm_coll_shm_shared *shared;
     char *data; /* the slots', data_at bytes behind it */
     size_t data_at;
     struct dm_node_segment segment;
+    struct dm_node_file file; /* of its maker */
 };
 
 /*
@@ -79,6 +81,7 @@ static inline unsigned int dm_coll_shm_fits(struct dm_comm *comm)
     return shm->fits;
 }
 void dm_coll_shm_start(void);
+void dm_coll_shm_stop(void);
 
 static inline struct dm_coll_shm *dm_coll_shm_of(const struct dm_run *run)
 {

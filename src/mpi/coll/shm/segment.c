@@ -1,18 +1,21 @@
 /*
  * Making segments, and what communicators they fit.
  *
- * The lowest rank of each node makes the memory and describes it over a binomial tree of
- * messages; then all ranks of the communicator agree: everybody has mapped it, or nobody uses it.
+ * The lowest rank of each node makes the memory, or claims what a communicator of the same group has
+ * left (mpi/node/kept.h), and describes it over a binomial tree of messages; then all ranks of the
+ * communicator agree: everybody has mapped it, or nobody uses it.
  * A process is in SEGMENTS_MAX segments at most, so that their memory grows with the ranks of the
  * node and not with communicators; when it is in so many the communicator works with messages,
  * and asks again later.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/shm/rounds.h"
+#include "mpi/node/kept.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/host.h"
@@ -24,7 +27,7 @@
 #define SPACE_MAX    ((size_t)64 << 10)
 #define SPACE_MIN    DM_COLL_SHM_PIECE
 #define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
-#define READ_MAX     64                 /* ranks whose memory a rank tries to read */
+#define READ_MAX     2                  /* ranks that a rank tries to read: itself, the next */
 #define FLAT_MAX     8                  /* ranks that look at each other */
 #define PAGE         ((size_t)4 << 10)
 
@@ -85,40 +88,96 @@ static bool segment_is_allowed(void)
     return want == DM_COLL_SHM_YES;
 }
 
-/* Memory for the node's ranks. Its file is open until all have agreed. */
-static void segment_share(struct dm_run *run, struct dm_coll_shm *shm)
+/* The segment of a communicator that has been freed; of this one stays where it is and whom it is of. */
+static void segment_take(struct dm_coll_shm *shm, const struct dm_node_kept *kept)
 {
-    struct dm_node_file file = {.len = 0};
-    struct dm_coll_args a = {
-        .rbuf = &file, .rcount = sizeof(file), .rtype = dm_coll_byte(), .root = 0};
-    size_t len = segment_lay_out(shm);
-    struct dm_coll_shm_id *id;
-    int err = DM_OK;
+    struct dm_coll_shm *old = kept->own, own = *shm;
 
-    if (shm->me == 0)
-        err = dm_node_segment_make(&shm->segment, "datum-coll", len, &file);
-    dm_coll_among(run, shm->ranks, shm->n, shm->me);
-    dm_coll_bcast_binomial(run, &a);
-    dm_coll_among(run, NULL, 0, 0);
-    if (shm->me != 0)
-        err = dm_node_segment_map(&shm->segment, &file, len);
-    if (err != DM_OK) {
-        DM_TRACE(COLL, "no segment: %s", dm_err_detail());
-        return;
+    *shm = *old;
+    shm->state = own.state;
+    shm->fits = own.fits;
+    shm->next_try = own.next_try;
+    shm->nodes = own.nodes;
+    shm->ranks = own.ranks;
+    shm->segment = kept->segment;
+    free(old);
+}
+
+/* The first rank of the node claims one that is kept, or makes one. Its file is open until all have agreed. */
+static int segment_offer(struct dm_coll_shm *shm, struct dm_group *group, size_t len,
+                         struct dm_node_file *file_p)
+{
+    struct dm_node_kept kept;
+    int err;
+
+    if (dm_node_kept_claim(&dm_coll_state.kept, group, len, &kept)) {
+        segment_take(shm, &kept);
+        *file_p = shm->file;
+        file_p->fd = DM_NODE_KEPT;
+        return DM_OK;
     }
-    shm->shared = shm->segment.at;
-    shm->data = (char *)shm->shared + shm->data_at;
-    dm_coll_state.n_segments++;
-    id = &shm->shared->ranks[shm->me].id;
+    err = dm_node_segment_make(&shm->segment, "datum-coll", len, file_p);
+    shm->file = *file_p;
+    return err;
+}
+
+static int segment_accept(struct dm_coll_shm *shm, const struct dm_node_file *file, size_t len)
+{
+    struct dm_node_kept kept;
+
+    if (file->fd != DM_NODE_KEPT) {
+        shm->file = *file;
+        return dm_node_segment_map(&shm->segment, file, len);
+    }
+    if (!dm_node_kept_find(&dm_coll_state.kept, file, &kept))
+        return DM_FAIL(DM_ESYS, "the one that is kept is not here");
+    segment_take(shm, &kept);
+    return DM_OK;
+}
+
+/* Who this process is, for segment_can_read. */
+static void segment_say_id(struct dm_coll_shm *shm)
+{
+    struct dm_coll_shm_id *id = &shm->shared->ranks[shm->me].id;
+
     id->pid = getpid();
     id->probe = shm->probe = dm_clock_ns();
     id->probe_at = (uint64_t)(uintptr_t)&shm->probe;
 }
 
+/* Memory for the node's ranks. Is it one that was kept? */
+static bool segment_share(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    struct dm_node_file file = {.len = 0};
+    struct dm_coll_args a = {
+        .rbuf = &file, .rcount = sizeof(file), .rtype = dm_coll_byte(), .root = 0};
+    size_t len = segment_lay_out(shm);
+    int err = DM_OK;
+
+    if (shm->me == 0)
+        err = segment_offer(shm, run->comm->group, len, &file);
+    dm_coll_among(run, shm->ranks, shm->n, shm->me);
+    dm_coll_bcast_binomial(run, &a);
+    dm_coll_among(run, NULL, 0, 0);
+    if (shm->me != 0)
+        err = segment_accept(shm, &file, len);
+    if (err != DM_OK) {
+        DM_TRACE(COLL, "no segment: %s", dm_err_detail());
+        return false;
+    }
+    dm_coll_state.n_segments++;
+    if (file.fd == DM_NODE_KEPT)
+        return true;
+    shm->shared = shm->segment.at;
+    shm->data = (char *)shm->shared + shm->data_at;
+    segment_say_id(shm);
+    return false;
+}
+
 /*
  * Everybody has said who it is: can everybody read everybody's memory? Who cannot read another one
  * cannot read any of that one's kind (user, container), so in a ring some neighbours of different
- * kinds find out; in large segments each looks at a few only.
+ * kinds find out.
  */
 static bool segment_can_read(struct dm_run *run, struct dm_coll_shm *shm)
 {
@@ -159,23 +218,31 @@ static void segment_agree(struct dm_run *run, int *words, size_t n)
  */
 static bool segment_build(struct dm_run *run, struct dm_coll_shm *shm, int *verdict_p)
 {
-    int words[2];
+    int words[2] = {*verdict_p, !dm_chan_is_oversubscribed(dm_world.chan)};
+    bool is_oversubscribed, is_kept = false;
 
-    segment_agree(run, verdict_p, 1);
+    segment_agree(run, words, 2);
+    *verdict_p = words[0];
+    is_oversubscribed = !words[1];
     if (run->is_stopped || *verdict_p != VERDICT_READY)
         return false;
     if (shm->n > 1)
-        segment_share(run, shm);
+        is_kept = segment_share(run, shm);
+    if (is_kept && shm->nodes->n_nodes == 1) {
+        dm_coll_shm_await_barrier(run, shm);
+        return !run->is_stopped;
+    }
     words[0] = shm->n == 1 || shm->shared != NULL ? VERDICT_READY : VERDICT_NEVER;
-    words[1] = !dm_chan_is_oversubscribed(dm_world.chan);
-    segment_agree(run, words, 2);
+    segment_agree(run, words, 1);
     dm_node_segment_close_file(&shm->segment);
     *verdict_p = words[0];
     if (run->is_stopped || words[0] != VERDICT_READY)
         return false;
-    shm->is_oversubscribed = !words[1];
-    shm->is_flat = !shm->is_oversubscribed && shm->n <= FLAT_MAX;
-    shm->can_read = shm->n > 1 && segment_can_read(run, shm);
+    if (!is_kept) {
+        shm->is_oversubscribed = is_oversubscribed;
+        shm->is_flat = !is_oversubscribed && shm->n <= FLAT_MAX;
+        shm->can_read = shm->n > 1 && segment_can_read(run, shm);
+    }
     return !run->is_stopped;
 }
 
@@ -232,15 +299,28 @@ unsigned int dm_coll_shm_try_set_up(struct dm_comm *comm)
 
 /* ---- start and end ---- */
 
+/* For the next communicator, unless a rank has given up in this one. */
 static void segment_on_comm_free(struct dm_comm *comm)
 {
     struct dm_coll_shm *shm = comm->coll;
+    struct dm_node_kept kept;
 
     if (shm == NULL)
         return;
-    segment_drop(shm);
-    free(shm);
     comm->coll = NULL;
+    if (shm->state != DM_COLL_SHM_READY || shm->shared == NULL ||
+        atomic_load(&shm->shared->is_broken.value) != 0) {
+        segment_drop(shm);
+        free(shm);
+        return;
+    }
+    dm_coll_state.n_segments--;
+    kept = (struct dm_node_kept){.group = comm->group,
+                                 .segment = shm->segment,
+                                 .file = shm->file,
+                                 .word_at = offsetof(struct dm_coll_shm_shared, n_kept),
+                                 .own = shm};
+    dm_node_keep(&dm_coll_state.kept, &kept);
 }
 
 /* That it has come was its purpose. */
@@ -257,6 +337,12 @@ static void segment_on_wake(void *arg, int proc, const struct dm_pkt *pkt, const
 
 void dm_coll_shm_start(void)
 {
+    dm_list_init(&dm_coll_state.kept);
     dm_core_on_comm_free(segment_on_comm_free);
     dm_chan_on_packet(dm_world.chan, DM_PKT_COLL_WAKE, segment_on_wake, NULL);
+}
+
+void dm_coll_shm_stop(void)
+{
+    dm_node_kept_stop(&dm_coll_state.kept);
 }

@@ -64,6 +64,7 @@ struct dm_coll_shm_shared {
     struct dm_coll_shm_word is_broken; /* a rank has given up: so must all others; its tag and 1 */
     struct dm_coll_shm_word n_asleep;
     struct dm_coll_shm_word n_arrived; /* ranks that have come to barriers, ever */
+    uint32_t n_kept;                   /* of mpi/node/kept.h */
     struct dm_coll_shm_head barriers[DM_COLL_SHM_SLOTS]; /* round: its barrier is over */
     struct dm_coll_shm_rank ranks[];
     /* then, page-aligned, the slots' data */
