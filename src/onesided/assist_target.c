@@ -28,7 +28,7 @@ static int item_update(const struct dm_win *win, const struct dm_rma_assist_item
         run.n = (is_fetch ? item->result_len : item->data_len) / size;
     err = dm_rma_apply(win, &acc, &run, data, is_fetch ? old : NULL);
     if (is_fetch)
-        memcpy(data, old, item->result_len);
+        dm_copy(data, old, item->result_len);
     return err;
 }
 

@@ -20,6 +20,7 @@
 #include "onesided/combine.h"
 #include "onesided/flush.h"
 #include "onesided/state.h"
+#include "util/copy.h"
 #include "util/glock.h"
 
 #define STAGE_BYTES 1024
@@ -258,7 +259,7 @@ static int combine_dense(const struct dm_op *op, char *dst, size_t n, const stru
     for (size_t i = 0; i < n && err == DM_OK; i += step) {
         size_t part = n - i < step ? n - i : step;
 
-        memcpy(old + i * size, dst + i * size, part * size);
+        dm_copy(old + i * size, dst + i * size, part * size);
         if (src != NULL)
             err = dm_op_apply_basic(op, src + i * size, dst + i * size, part, type->basic, false);
     }

@@ -15,6 +15,7 @@
 #include "onesided/region.h"
 #include "onesided/state.h"
 #include "onesided/target.h"
+#include "util/copy.h"
 #include "util/log.h"
 
 /* A packet that is handled later: its payload comes in pieces, or it is deferred. */
@@ -234,7 +235,7 @@ static void acc_handle(struct pending *p)
 
 static void acc_write(void *arg, size_t offset, const void *data, size_t len)
 {
-    memcpy(((struct pending *)arg)->data + offset, data, len);
+    dm_copy(((struct pending *)arg)->data + offset, data, len);
 }
 
 static void acc_done(void *arg)
@@ -274,7 +275,7 @@ static void on_acc(void *arg, int proc, const struct dm_pkt *pkt, const void *da
         if (avail != pkt->data_len)
             *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
     } else if (avail == pkt->data_len) {
-        memcpy(p->data, data, avail);
+        dm_copy(p->data, data, avail);
         target_defer(win, p);
     } else {
         *sink = (struct dm_chan_sink){.arg = p, .write = acc_write, .done = acc_done};
@@ -301,7 +302,7 @@ static void on_get(void *arg, int proc, const struct dm_pkt *pkt, const void *da
         return;
     }
     /* a snapshot: the reply may wait in a queue while the program goes on */
-    memcpy(msg->data, src, get->len);
+    dm_copy(msg->data, src, get->len);
     reply_send(proc, msg, get->id, get->len, 0);
 }
 

@@ -15,6 +15,7 @@
 #include "onesided/update.h"
 #include "onesided/update_atomic.h"
 #include "onesided/xfer.h"
+#include "util/copy.h"
 #include "util/log.h"
 
 #define RECORD_SPARE 256 /* bytes of a record that are left to headers */
@@ -212,7 +213,7 @@ static int send_fetch_piece(const struct dm_rma_call *call, const struct dm_pkt_
     records = &msg->runs[DM_RMA_ACC_RUNS - 1];
     records[0] = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
     records[1] = (struct dm_rma_run){.offset = acc->offset, .n = (uint32_t)n, .basic = acc->basic};
-    memcpy(msg->data, data, data_len);
+    dm_copy(msg->data, data, data_len);
     head.pkt.data_len = (uint32_t)(2 * sizeof(*records) + data_len);
     head.n_runs = 1;
     err = dm_rma_msg_send(msg, &head.pkt, records);

@@ -8,6 +8,7 @@
 #include "onesided/call.h"
 #include "onesided/msg.h"
 #include "onesided/state.h"
+#include "util/copy.h"
 
 #define PENDING_MAX 256 /* transfers and packets to one target */
 
@@ -90,7 +91,7 @@ int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *ac
         return err;
     }
     msg->acc = *acc;
-    memcpy(msg->data, data, acc->pkt.data_len);
+    dm_copy(msg->data, data, acc->pkt.data_len);
     call->win->peers[call->target].deferred = msg;
     dm_list_add_tail(&dm_rma_state.deferred, &msg->link);
     dm_rma_unacked(call->win, call->target);
@@ -180,7 +181,7 @@ int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *a
     msg = dm_rma_msg_new(call);
     if (msg == NULL)
         return DM_ENOMEM;
-    memcpy(msg->data, data, acc->pkt.data_len);
+    dm_copy(msg->data, data, acc->pkt.data_len);
     return dm_rma_msg_send(msg, &acc->pkt, msg->data);
 }
 

@@ -12,6 +12,7 @@
 
 #include "mpi/coll/coll_state.h"
 #include "mpi/pt2pt/pt2pt.h"
+#include "util/copy.h"
 #include "util/glock.h"
 #include "util/log.h"
 
@@ -217,7 +218,7 @@ static int sched_work(const struct dm_coll_step *step)
                        dm_coll_bytes(step->dcount, step->dtype));
         return DM_OK;
     case DM_STEP_MOVE:
-        memcpy(step->dst, step->src, step->dcount);
+        dm_copy(step->dst, step->src, step->dcount);
         return DM_OK;
     default:
         return dm_op_apply(step->op, step->src, step->dst, step->dcount, step->dtype);

@@ -10,6 +10,7 @@
 
 #include "mpi/datatype/datatype.h"
 #include "mpi/datatype/prog.h"
+#include "util/copy.h"
 
 enum how { SWAP, SIGNED, UNSIGNED, X87 };
 
@@ -84,6 +85,30 @@ static void external_swap(void *dst, const void *src, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         ((unsigned char *)dst)[i] = ((const unsigned char *)src)[n - 1 - i];
+}
+
+#define SWAP_WORDS(BITS)                                                                           \
+    case BITS / 8:                                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            uint##BITS##_t word;                                                                   \
+                                                                                                   \
+            memcpy(&word, src + i * sizeof(word), sizeof(word));                                   \
+            word = __builtin_bswap##BITS(word);                                                    \
+            memcpy(dst + i * sizeof(word), &word, sizeof(word));                                   \
+        }                                                                                          \
+        break;
+
+/* n of them one behind the other, of `size` bytes each. */
+static void external_swap_words(unsigned char *dst, const unsigned char *src, size_t n, size_t size)
+{
+    switch (size) {
+        SWAP_WORDS(16)
+        SWAP_WORDS(32)
+        SWAP_WORDS(64)
+    default:
+        for (size_t i = 0; i < n; i++)
+            external_swap(dst + i * size, src + i * size, size);
+    }
 }
 
 /*
@@ -181,8 +206,13 @@ static int external_move_run(void *arg, void *addr, size_t n, int basic)
     size_t second = (size_t)type->true_extent - a.last;
 
     if (a.mem == 1 && a.n == 1) {
-        memcpy(s->is_out ? s->at : mem, s->is_out ? mem : s->at, n);
+        dm_copy(s->is_out ? s->at : mem, s->is_out ? mem : s->at, n);
         s->at += n;
+        return DM_OK;
+    }
+    if (a.how == SWAP && a.last == 0 && a.mem == a.ext && a.n * a.mem == (size_t)type->extent) {
+        external_swap_words(s->is_out ? s->at : mem, s->is_out ? mem : s->at, n * a.n, a.mem);
+        s->at += n * a.n * a.mem;
         return DM_OK;
     }
     for (size_t i = 0; i < n; i++, mem += type->extent)

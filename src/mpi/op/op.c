@@ -11,6 +11,7 @@
 
 #include "mpi/op/kernels.h"
 #include "mpi/op/op_state.h"
+#include "util/copy.h"
 
 struct dm_op_state dm_op_state; /* filled by dm_op_start */
 
@@ -313,7 +314,7 @@ ATOMIC_APPLY(64)
 #define REPLACE_KERNEL(BYTES)                                                                      \
     static void replace_##BYTES(const void *restrict in, void *restrict inout, size_t n)           \
     {                                                                                              \
-        memcpy(inout, in, n *BYTES);                                                               \
+        dm_copy(inout, in, n *BYTES);                                                              \
     }
 REPLACE_KERNEL(1)
 REPLACE_KERNEL(2)
@@ -357,7 +358,7 @@ int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_
     if (is_atomic)
         return op_apply_atomic(op, in, inout, NULL, n, basic);
     if (kernel == NULL)
-        memcpy(inout, in, n * (size_t)dm_type_get(basic)->extent);
+        dm_copy(inout, in, n * (size_t)dm_type_get(basic)->extent);
     else
         op_apply_kernel(kernel, in, inout, n, dm_type_get(basic)->extent);
     return DM_OK;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/copy.h"
 #include "util/port.h"
 
 enum { READS_MAX = 16 };
@@ -99,7 +100,7 @@ static void in_copy(struct dm_tcp_in *in, const char *from, size_t n)
         size_t part = n < vec->iov_len ? n : vec->iov_len;
 
         DM_DMA_BEGIN();
-        memcpy(vec->iov_base, from, part);
+        dm_copy(vec->iov_base, from, part);
         DM_DMA_END();
         vec->iov_base = (char *)vec->iov_base + part;
         vec->iov_len -= part;
