@@ -165,6 +165,7 @@ struct dm_ia_rndv {
     struct dm_desc descs[DM_PROBE_DESCS]; /* of measuring transfers, in turn */
     uint32_t n_descs;
     struct dm_rndv_select select; /* is_on: how fast the two were; what comes is timed further on */
+    const struct dm_conn *last;   /* by which a message began last; compared only */
 };
 
 struct dm_ia {

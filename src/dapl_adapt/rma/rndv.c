@@ -202,11 +202,23 @@ static bool rndv_is_selected(const struct dm_conn *conn)
     return dm_cfg()->rndv == DM_RNDV_AUTO && conn->was_up && conn->ia->rndv.select.is_on;
 }
 
+/*
+ * Did another peer send the long message before this one, where processes take turns? Then the pipe's two sides
+ * rarely run at the same time: it costs a second copy, and a ring for each of the peers.
+ */
+static bool rndv_is_by_turns(struct dm_conn *conn)
+{
+    const struct dm_conn *last = conn->ia->rndv.last;
+
+    conn->ia->rndv.last = conn;
+    return conn->adapt->is_oversubscribed && last != conn;
+}
+
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     enum dm_rndv proto = dm_adapt_rndv(conn);
 
-    if (proto != DM_RNDV_READ || !rndv_is_selected(conn))
+    if (proto != DM_RNDV_READ || !rndv_is_selected(conn) || rndv_is_by_turns(conn))
         return proto;
     *select_p = &conn->ia->rndv.select;
     return dm_rndv_select_begin(*select_p, len, false, dm_clock_ns());
@@ -217,7 +229,7 @@ enum dm_rndv dm_adapt_rndv_exchange(struct dm_conn *conn, size_t len, enum dm_rn
 {
     enum dm_rndv proto = dm_adapt_rndv(conn);
 
-    if (proto != DM_RNDV_READ || !rndv_is_selected(conn))
+    if (proto != DM_RNDV_READ || !rndv_is_selected(conn) || rndv_is_by_turns(conn))
         return proto;
     if (agreed != DM_RNDV_AUTO) {
         dm_rndv_select_follow(&conn->ia->rndv.select, len, agreed);
