@@ -229,7 +229,9 @@ enum dm_rndv dm_adapt_rndv_exchange(struct dm_conn *conn, size_t len, enum dm_rn
 {
     enum dm_rndv proto = dm_adapt_rndv(conn);
 
-    if (proto != DM_RNDV_READ || !rndv_is_selected(conn) || rndv_is_by_turns(conn))
+    /* Both sides copy in either way. */
+    if (proto != DM_RNDV_READ || !rndv_is_selected(conn) || rndv_is_by_turns(conn) ||
+        conn->adapt->is_oversubscribed)
         return proto;
     if (agreed != DM_RNDV_AUTO) {
         dm_rndv_select_follow(&conn->ia->rndv.select, len, agreed);
