@@ -284,6 +284,21 @@ static void share_window(struct job_proc *proc, struct window *wins, void *mem, 
     n_shares++;
 }
 
+/* Where processes take turns, long messages that come from several peers, or in exchanges, are read and not timed. */
+static void check_turns(const struct job_proc *proc)
+{
+    for (int i = 0; i < 6; i++) {
+        struct dm_conn *conn = dm_adapt_conn(me.adapt, (proc->rank + 1 + i % 2) % proc->size);
+        struct dm_rndv_select *select = NULL;
+
+        CHECK_EQ(dm_adapt_rndv_begin(conn, WIN_LEN, &select), DM_RNDV_READ);
+        CHECK(select == NULL);
+        CHECK_EQ(dm_adapt_rndv_exchange(conn, WIN_LEN, DM_RNDV_PIPE, &select), DM_RNDV_READ);
+        CHECK_EQ(dm_adapt_rndv_exchange(conn, WIN_LEN, DM_RNDV_AUTO, &select), DM_RNDV_READ);
+        CHECK(select == NULL);
+    }
+}
+
 static void rdma_main(struct job_proc *proc)
 {
     struct window wins[JOB_MAX];
@@ -312,6 +327,8 @@ static void rdma_main(struct job_proc *proc)
     }
     for (int p = 0; p < proc->size; p++)
         CHECK(p == proc->rank || dm_adapt_rndv(dm_adapt_conn(me.adapt, p)) == way);
+    if (proc->size > 2 && way == DM_RNDV_READ && dm_adapt_is_oversubscribed(me.adapt))
+        check_turns(proc);
     if (dm_cfg()->explain && proc->rank == 0)
         dm_adapt_explain(me.adapt);
     pthread_barrier_wait(&proc->space->barrier);

@@ -27,13 +27,15 @@ struct dm_rndv_select;
 /*
  * How len bytes that the peer offers to be read are to come: read or pipe, whichever is faster now,
  * or what dm_adapt_rndv says. When *select_p is set, dm_adapt_rndv_end has to follow,
- * with the protocol they came by and how many of them (0: it failed).
+ * with the protocol they came by and how many of them (0: it failed). Where ranks outnumber cores, read if the
+ * long message before this one was another peer's.
  */
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len,
                                  struct dm_rndv_select **select_p);
 /*
  * The same while this process offers such messages, too, so that both processors have one to copy. agreed: what the
- * peer, who decides, says that it does (dm_adapt_rndv_in_exchange); auto: this process decides.
+ * peer, who decides, says that it does (dm_adapt_rndv_in_exchange); auto: this process decides. Where ranks outnumber
+ * cores, read.
  */
 enum dm_rndv dm_adapt_rndv_exchange(struct dm_conn *conn, size_t len, enum dm_rndv agreed,
                                     struct dm_rndv_select **select_p);
