@@ -219,15 +219,16 @@ static void segment_agree(struct dm_run *run, int *words, size_t n)
 static bool segment_build(struct dm_run *run, struct dm_coll_shm *shm, int *verdict_p)
 {
     int words[2] = {*verdict_p, !dm_chan_is_oversubscribed(dm_world.chan)};
-    bool is_oversubscribed, is_kept = false;
+    bool is_kept = false;
 
     segment_agree(run, words, 2);
     *verdict_p = words[0];
-    is_oversubscribed = !words[1];
     if (run->is_stopped || *verdict_p != VERDICT_READY)
         return false;
     if (shm->n > 1)
         is_kept = segment_share(run, shm);
+    shm->is_oversubscribed = !words[1];
+    shm->is_flat = !shm->is_oversubscribed && shm->n <= FLAT_MAX;
     if (is_kept && shm->nodes->n_nodes == 1) {
         dm_coll_shm_await_barrier(run, shm);
         return !run->is_stopped;
@@ -238,11 +239,8 @@ static bool segment_build(struct dm_run *run, struct dm_coll_shm *shm, int *verd
     *verdict_p = words[0];
     if (run->is_stopped || words[0] != VERDICT_READY)
         return false;
-    if (!is_kept) {
-        shm->is_oversubscribed = is_oversubscribed;
-        shm->is_flat = !is_oversubscribed && shm->n <= FLAT_MAX;
+    if (!is_kept)
         shm->can_read = shm->n > 1 && segment_can_read(run, shm);
-    }
     return !run->is_stopped;
 }
 
