@@ -89,6 +89,8 @@ int main(int argc, char **argv)
             MUST(MPI_Comm_free(&comms[round % 2 ? i : n - 1 - i]));
         CHECK(count_segments() - n_world <= KEPT_MOST);
     }
+    /* who is alone on a host has none */
+    MUST(MPI_Allreduce(MPI_IN_PLACE, &has_segments, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     /* a new communicator takes a segment that is kept, unless somebody is late in leaving it */
     for (int i = 0; has_segments && !is_again; i++) {
         CHECK(i < MOST_TRIES);

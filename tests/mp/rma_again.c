@@ -104,6 +104,8 @@ int main(int argc, char **argv)
         CHECK(n_kept <= KEPT_MOST);
         has_blocks = has_blocks || n_kept > 0;
     }
+    /* who is alone on a host has none */
+    MUST(MPI_Allreduce(MPI_IN_PLACE, &has_blocks, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     /* a new window takes a block that is kept, unless somebody is late in leaving it */
     for (int i = 0; has_blocks && !is_again; i++) {
         CHECK(i < MOST_TRIES);
