@@ -1,6 +1,6 @@
 /*
- * Segments that windows and communicators have left, mapped still, for the next one of the same group: making a
- * segment is a file, its mapping and its pages for each process.
+ * Segments that windows, communicators and files have left, mapped still, for the next one of the same group: making
+ * a segment is a file, its mapping and its pages for each process.
  *
  * 1. Each process keeps the segment when it has left its user, and says so in a word of the segment.
  * 2. When all have, its maker may claim it, and describes it to the others.
@@ -27,8 +27,8 @@ struct dm_node_kept {
 };
 
 /*
- * Keep `what` (link does not matter; a reference of the group is taken) in `store`, in the place of one that has
- * not been used for long, maybe; or unmap it: of groups with processes of other jobs, of a process that is alone.
+ * Keep `what` (link does not matter; a reference of the group is taken) in `store`, which forgets the oldest ones
+ * above its limit; or unmap it: of groups with processes of other jobs, of a process that is alone, without memory.
  */
 void dm_node_keep(struct dm_list *store, const struct dm_node_kept *what);
 /* Claim a segment of len bytes that this process has made, of a group of the same processes. False: there is none. */

@@ -88,7 +88,7 @@ static bool segment_is_allowed(void)
     return want == DM_COLL_SHM_YES;
 }
 
-/* The segment of a communicator that has been freed; of this one stays where it is and whom it is of. */
+/* Go on with the segment that a freed communicator has left; only what names this communicator stays. */
 static void segment_take(struct dm_coll_shm *shm, const struct dm_node_kept *kept)
 {
     struct dm_coll_shm *old = kept->own, own = *shm;
