@@ -1,7 +1,7 @@
-/* test: kind=dat prov=datum-shm timeout=60 params=copy=auto */
+/* test: kind=dat timeout=60 */
 /*
  * Requests to an instance that is being closed, whose thread has looked for the last time: they are answered
- * at once.
+ * at once. Their sockets may have the numbers of descriptors that the instance has closed.
  */
 #include "dat_pair.h"
 

@@ -1,8 +1,9 @@
 /* test: kind=dat timeout=60 */
 /*
  * Waiting for events: thresholds, time-outs, signals, unwaitable dispatchers,
- * a second waiter, one that is freed under its waiter, streams of several
- * kinds in one dispatcher, software events, and what disabling does to a CNO.
+ * a second waiter, one that is freed under its waiter, or whose instance is
+ * closed, streams of several kinds in one dispatcher, software events, and
+ * what disabling does to a CNO.
  */
 #include "dat_pair.h"
 
@@ -48,6 +49,7 @@ static void want_empty(DAT_EVD_HANDLE evd)
 
 struct waiter {
     pthread_t thread;
+    _Atomic pid_t tid;
     DAT_EVD_HANDLE evd;
     DAT_TIMEOUT timeout;
     DAT_COUNT threshold;
@@ -61,6 +63,7 @@ static void *wait_once(void *arg)
 {
     struct waiter *w = arg;
 
+    atomic_store(&w->tid, gettid());
     w->ret = dat_evd_wait(w->evd, w->timeout, w->threshold, &w->event, &w->n_more);
     atomic_store(&w->is_over, true);
     return NULL;
@@ -223,6 +226,36 @@ static void freed_under_waiter(struct dt *t)
 
         start_again(&w, evd, 2);
         OK(dat_evd_free(evd));
+        CHECK_RC(join(&w), DAT_ABORT);
+    }
+}
+
+/* Returns when the thread sleeps in the kernel. */
+static void until_asleep(struct waiter *w)
+{
+    char path[64], state = 'R';
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)atomic_load(&w->tid));
+    while (state != 'S') {
+        sched_yield();
+        f = fopen(path, "r");
+        CHECK(f != NULL);
+        CHECK_EQ(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+        fclose(f);
+    }
+}
+
+static void closed_under_waiter(const char *name)
+{
+    for (int i = 0; i < 20; i++) {
+        struct dt t = {.pipe = -1};
+        struct waiter w;
+
+        dt_open_as(&t, name, DAT_TRUE);
+        start_again(&w, new_evd(&t, QLEN), 2);
+        until_asleep(&w);
+        dt_close(&t);
         CHECK_RC(join(&w), DAT_ABORT);
     }
 }
@@ -400,5 +433,6 @@ int main(int argc, char **argv)
 {
     run(dt_name(argc, argv), DAT_FALSE);
     run(dt_name(argc, argv), DAT_TRUE);
+    closed_under_waiter(dt_name(argc, argv));
     return 0;
 }

@@ -106,6 +106,7 @@ DAT_RETURN dm_net_open(struct dm_net *net, const struct dm_net_ops *ops, const c
     net->next_timer = DM_FUTEX_FOREVER;
     for (int i = 0; i < DM_NET_FDS; i++)
         net->fds[i] = -1;
+    net->progress.kick_fd = net->progress.lead_fd = -1;
     if (!dm_prov_params_known(name, params, keys) || !net_read_params(net, params, want, &family))
         return DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
     if (want[0] == '\0')
@@ -142,6 +143,7 @@ void dm_net_close(struct dm_net *net)
 {
     dm_net_ops_close(net);
     dm_net_keys_close(net);
+    dm_net_progress_close(net);
 }
 
 void dm_net_show_attrs(struct dm_net *net, const char *fabric, bool is_last_last)

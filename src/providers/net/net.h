@@ -136,7 +136,10 @@ bool dm_net_is_stuck(int sock, uint64_t ns);
 /* ---- who drives: thread.c, sleep.c ---- */
 
 bool dm_net_progress_start(struct dm_net *net);
+/* What still ends after it may kick, and wakes waiters. */
 void dm_net_progress_stop(struct dm_net *net);
+/* Close the descriptors, also after a start that failed; the last of all, as others may get their numbers. */
+void dm_net_progress_close(struct dm_net *net);
 void dm_net_poll(struct dm_pia *ia);
 void dm_net_kick(struct dm_pia *ia);
 int dm_net_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, uint64_t deadline);

@@ -165,37 +165,29 @@ static void *net_progress_thread(void *arg)
     }
 }
 
-static bool progress_open_fds(struct dm_net *net)
+bool dm_net_progress_start(struct dm_net *net)
 {
     net->progress.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     net->progress.lead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (net->progress.kick_fd >= 0 && net->progress.lead_fd >= 0)
-        return true;
-    if (net->progress.kick_fd >= 0)
-        close(net->progress.kick_fd);
-    return false;
-}
-
-bool dm_net_progress_start(struct dm_net *net)
-{
-    if (!progress_open_fds(net))
+    if (net->progress.kick_fd < 0 || net->progress.lead_fd < 0)
         return false;
-    if (net->mode == DM_NET_MANUAL)
-        return true;
-    if (dm_prov_thread_start(&net->pia, net_progress_thread))
-        return true;
-    close(net->progress.kick_fd);
-    close(net->progress.lead_fd);
-    return false;
+    return net->mode == DM_NET_MANUAL || dm_prov_thread_start(&net->pia, net_progress_thread);
 }
 
 void dm_net_progress_stop(struct dm_net *net)
 {
-    if (net->pia.has_thread) {
-        atomic_store(&net->progress.is_stopping, true);
-        dm_net_kick(&net->pia);
-        pthread_join(net->pia.thread, NULL);
-    }
-    close(net->progress.kick_fd);
-    close(net->progress.lead_fd);
+    if (!net->pia.has_thread)
+        return;
+    atomic_store(&net->progress.is_stopping, true);
+    dm_net_kick(&net->pia);
+    pthread_join(net->pia.thread, NULL);
+}
+
+void dm_net_progress_close(struct dm_net *net)
+{
+    if (net->progress.kick_fd >= 0)
+        close(net->progress.kick_fd);
+    if (net->progress.lead_fd >= 0)
+        close(net->progress.lead_fd);
+    net->progress.kick_fd = net->progress.lead_fd = -1;
 }
