@@ -83,6 +83,7 @@ static void stats_add_shared(struct list *list, const struct dm_adapt *adapt)
 static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
 {
     const struct dm_conn *conn;
+    uint64_t n = 0;
     uint64_t n_up = 0;
     uint64_t n_active = 0;
     uint64_t n_links = 0;
@@ -92,6 +93,7 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     uint64_t shared = stats_shared_len(adapt);
 
     dm_conn_for_each (conn, adapt) {
+        n++; /* also those that are being made */
         objects += stats_conn_len(conn);
         rings += (conn->region.ptr != NULL ? conn->region.len : 0) + conn->ring.shadow.len;
         n_moves += (uint64_t)conn->failover.n_moves;
@@ -111,7 +113,7 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     stats_add(list, "memory of peers: objects", "bytes", objects);
     stats_add(list, "memory of peers: shared receives", "bytes", shared);
     stats_add(list, "memory of peers: rings", "bytes", rings);
-    stats_add(list, "  for each peer", "bytes", n_up > 0 ? (objects + rings + shared) / n_up : 0);
+    stats_add(list, "  for each peer", "bytes", n > 0 ? (objects + rings + shared) / n : 0);
     stats_add(list, "datagrams", "", adapt->poll.datagrams.n_sent);
 }
 

@@ -33,15 +33,16 @@ int main(int argc, char **argv)
 END
 mpicc -O1 -o prog prog.c || fail 'prog.c does not compile'
 
-# most NAME [RAIL]: the largest value of a counter; of the counters of a rail, its row in that part
-most() {
-    sed -n "${2:+/rail $2: records/,/rail $((${2:-0} + 1)): records/}s/^datum: *$1  *[0-9][0-9]*  *[0-9.][0-9.]*  *\([0-9][0-9]*\).*/\1/p" \
-        err | head -n 1
+# of COLUMN NAME [RAIL]: the least (1), the mean (2) or the most (3) of a counter, whole; of the counters
+# of a rail, its row in that part
+of() {
+    sed -n "${3:+/rail $3: records/,/rail $((${3:-0} + 1)): records/}s/^datum: *$2  *\([0-9][0-9]*\)  *\([0-9]*\)\(\.[0-9]*\)*  *\([0-9][0-9]*\).*/\1 \2 \4/p" \
+        err | head -n 1 | cut -d ' ' -f "$1"
 }
-# between NAME LEAST MOST [RAIL]
+# between NAME LEAST MOST [RAIL [COLUMN]]: the most is, or what that column has
 between() {
     local value
-    value=$(most "$1" "${4:-}")
+    value=$(of "${5:-3}" "$1" "${4:-}")
     check "$1${4:+ of rail $4}: ${value:-none}, not $2 to $3" [ "${value:--1}" -ge "$2" -a "${value:--1}" -le "$3" ]
 }
 run() { # ARGUMENT...
@@ -62,7 +63,9 @@ check 'rail 1 is the network' grep -q 'rail 1 of rank 0: datum-tcp' err
 between 'peers connected' 2 9
 between 'messages to the launcher' 2 30
 between 'memory per process' 1 300000
-between 'memory of peers: objects' 1 25000
+# Rank 0 may have been asked for connections meanwhile that are not counted yet.
+between 'memory of peers: objects' 1 60000
+between 'memory of peers: objects' 1 12000 '' 2
 between 'memory of the process (PSS)' 1 12000000
 between 'rail 1: records' 3 100
 between 'in records' 300 60000 1
@@ -70,6 +73,6 @@ grep -v '^fine' err >ring.stats
 
 run all
 between 'peers connected' 2 16
-[ $n_failed = 0 ] || cat ring.stats err
+[ $n_failed = 0 ] || head -n 48 ring.stats
 
 totals
