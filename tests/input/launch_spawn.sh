@@ -121,4 +121,20 @@ grow() { # descriptors after the first and after the last
     return 1
 }
 check 'many' grow
+
+# Input goes on when a spawned job is over.
+mkfifo in
+inputs() {
+    {
+        for ((i = 0; i < 100; i++)); do
+            grep -q '^descriptors' said && break
+            sleep 0.1
+        done
+        echo line
+    } >in &
+    spawned 0 '^read: line' 2 run -stdin all -n 1 "$spawner" spawn 2 self wait 500 parent read <in
+}
+: >said
+check 'input after children' inputs
+wait
 totals

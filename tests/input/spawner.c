@@ -6,7 +6,7 @@
  *   and N PROGRAM      one program more in the next spawn, in front
  *   publish, unpublish, lookup NAME...;  connect, part ID;  own ID
  *   die SIGNAL, exit STATUS, wait MILLISECONDS, fence, parent (descriptors of mpiexec),
- *   run: until it is ended
+ *   read (a line of input), run: until it is ended
  * A child prints what it has got first.
  */
 #include <signal.h>
@@ -108,6 +108,16 @@ static void count_descriptors(void)
         exit(1);
 }
 
+static void read_line(void)
+{
+    char line[64] = "";
+
+    if (fgets(line, sizeof(line), stdin) == NULL)
+        exit(1);
+    printf("read: %s", line);
+    fflush(stdout);
+}
+
 /* How many words it took. */
 static int act(char **word)
 {
@@ -119,6 +129,8 @@ static int act(char **word)
         return pause(), 1;
     if (strcmp(what, "parent") == 0)
         return count_descriptors(), 1;
+    if (strcmp(what, "read") == 0)
+        return read_line(), 1;
     if (word[1] == NULL)
         return 1;
     if (strcmp(what, "die") == 0)

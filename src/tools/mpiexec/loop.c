@@ -41,7 +41,7 @@ bool dm_launch_loop_add(struct dm_launch_loop *loop, struct dm_launch_watch *wat
 
 void dm_launch_loop_remove(struct dm_launch_loop *loop, struct dm_launch_watch *watch)
 {
-    if (watch->fd >= 0)
+    if (watch->fn != NULL && watch->fd >= 0)
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
     watch->fd = -1;
 }

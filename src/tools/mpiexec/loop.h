@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What to call when a descriptor is ready. Belongs to the caller, and lives as long as the loop. */
+/* What to call when a descriptor is ready. Belongs to the caller, and lives as long as the loop. Zeroed: not used yet. */
 struct dm_launch_watch {
-    void (*fn)(void *arg);
+    void (*fn)(void *arg); /* NULL: never watched */
     void *arg;
-    int fd; /* -1: not watched */
+    int fd; /* -1: not watched now */
 };
 
 /* What to call at a time. Belongs to the caller. */

@@ -325,6 +325,7 @@ void dm_launch_node_free(struct dm_launch_node *node)
         free(rank->wire);
     }
     free(node->ranks);
-    close(node->pmi_fd);
+    if (node->pmi_fd >= 0)
+        close(node->pmi_fd);
     dm_launch_kvs_fini(&node->kvs);
 }
