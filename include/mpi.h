@@ -18,7 +18,7 @@ extern "C" {
 /* ---- versions ---- */
 
 #define MPI_VERSION    4
-#define MPI_SUBVERSION 0
+#define MPI_SUBVERSION 1
 
 #define DATUM_VERSION "0.1.0"
 
@@ -125,6 +125,8 @@ typedef struct {
 #define MPI_ERRCODES_IGNORE (int *)0
 #define MPI_ARGV_NULL       (char **)0
 #define MPI_ARGVS_NULL      (char ***)0
+/* Of MPI_Buffer_attach and its kin: the library takes memory as it needs it. */
+#define MPI_BUFFER_AUTOMATIC (void *)-2
 extern int *const MPI_UNWEIGHTED;
 extern int *const MPI_WEIGHTS_EMPTY;
 
@@ -294,10 +296,11 @@ enum MPIR_Combiner_enum {
 #define MPI_SIMILAR   2
 #define MPI_UNEQUAL   3
 
-#define MPI_COMM_TYPE_SHARED        1
-#define MPI_COMM_TYPE_HW_GUIDED     2
-#define MPI_COMM_TYPE_HW_UNGUIDED   3
-#define MPIX_COMM_TYPE_NEIGHBORHOOD 4
+#define MPI_COMM_TYPE_SHARED          1
+#define MPI_COMM_TYPE_HW_GUIDED       2
+#define MPI_COMM_TYPE_HW_UNGUIDED     3
+#define MPIX_COMM_TYPE_NEIGHBORHOOD   4
+#define MPI_COMM_TYPE_RESOURCE_GUIDED 5
 
 typedef enum MPIR_Topo_type { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 } MPIR_Topo_type;
 
@@ -436,6 +439,8 @@ typedef enum MPIR_Win_model { MPI_WIN_SEPARATE = 1, MPI_WIN_UNIFIED = 2 } MPIR_W
 #define MPI_ERR_PROC_ABORTED          76
 #define MPI_ERR_VALUE_TOO_LARGE       77
 #define MPI_T_ERR_NOT_SUPPORTED       78
+#define MPI_T_ERR_NOT_ACCESSIBLE      79
+#define MPI_ERR_ERRHANDLER            80
 #define MPICH_ERR_LAST_CLASS          78
 #define MPICH_ERR_FIRST_MPIX          100
 #define MPIX_ERR_PROC_FAILED          MPICH_ERR_FIRST_MPIX + 1

@@ -105,6 +105,8 @@ static const struct {
     CLASS(MPI_T_ERR_INVALID_NAME, "name does not exist"),
     CLASS(MPI_T_ERR_INVALID, "invalid use of the tools interface"),
     CLASS(MPI_T_ERR_NOT_SUPPORTED, "not supported by the tools interface"),
+    CLASS(MPI_T_ERR_NOT_ACCESSIBLE, "not accessible now by the tools interface"),
+    CLASS(MPI_ERR_ERRHANDLER, "invalid error handler"),
     CLASS(MPI_ERR_SESSION, "invalid session"),
     CLASS(MPI_ERR_PROC_ABORTED, "a peer process has aborted"),
     CLASS(MPI_ERR_VALUE_TOO_LARGE, "the value does not fit"),

@@ -13,10 +13,13 @@
 #include "api/api.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/procs.h"
+#include "mpi/pt2pt/pt2pt.h"
 #include "util/glock.h"
 
-static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
+static const char *const psets[] = {DM_PSET_WORLD, DM_PSET_SELF};
 enum { PSET_WORLD, PSET_SELF, N_PSETS };
+
+#define KINDS_KEY "mpi_memory_alloc_kinds"
 
 static const char *const level_names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                           "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
@@ -33,6 +36,47 @@ static int session_level_of(const struct dm_info *info)
     return MPI_THREAD_SINGLE;
 }
 
+/* Is this a kind of memory with restrictors that are known (MPI-4.1 section 11.4.3)? It is cut into pieces. */
+static bool session_has_kind(char *kind)
+{
+    static const char *const restrictors[] = {"alloc_mem", "win_allocate", "win_allocate_shared"};
+    char *rest = NULL;
+    const char *part = strtok_r(kind, ":", &rest);
+    bool is_known = true;
+
+    if (part == NULL || (strcmp(part, "mpi") != 0 && strcmp(part, "system") != 0))
+        return false;
+    if (strcmp(part, "system") == 0)
+        return strtok_r(NULL, ":", &rest) == NULL;
+    while (is_known && (part = strtok_r(NULL, ":", &rest)) != NULL) {
+        is_known = false;
+        for (size_t i = 0; i < sizeof(restrictors) / sizeof(restrictors[0]); i++)
+            is_known = is_known || strcmp(part, restrictors[i]) == 0;
+    }
+    return is_known;
+}
+
+/* Of the kinds that are asked for those that it has; the two that all libraries have are always among them. */
+static void session_grant_kinds(struct dm_session *session, const struct dm_info *info)
+{
+    const char *asked = dm_info_value(info, KINDS_KEY);
+    char list[MPI_MAX_INFO_VAL], kind[MPI_MAX_INFO_VAL];
+    char *rest = NULL;
+    int n;
+
+    if (asked == NULL)
+        return;
+    n = snprintf(session->alloc_kinds, sizeof(session->alloc_kinds), "mpi,system");
+    snprintf(list, sizeof(list), "%s", asked);
+    for (const char *at = strtok_r(list, ",", &rest); at != NULL; at = strtok_r(NULL, ",", &rest)) {
+        snprintf(kind, sizeof(kind), "%s", at);
+        if (strchr(at, ':') != NULL && session_has_kind(kind) &&
+            (size_t)n + 1 + strlen(at) < sizeof(session->alloc_kinds))
+            n += snprintf(session->alloc_kinds + n, sizeof(session->alloc_kinds) - (size_t)n,
+                          ",%s", at);
+    }
+}
+
 /* What was granted; hints that mean nothing here are not repeated. */
 static int session_granted(const struct dm_session *session, struct dm_info **info_p)
 {
@@ -40,6 +84,8 @@ static int session_granted(const struct dm_session *session, struct dm_info **in
 
     if (err == DM_OK)
         err = dm_info_set(*info_p, "thread_level", level_names[session->thread_level]);
+    if (err == DM_OK && session->alloc_kinds[0] != '\0')
+        err = dm_info_set(*info_p, KINDS_KEY, session->alloc_kinds);
     return err;
 }
 
@@ -65,6 +111,7 @@ static int session_create(const struct dm_info *info, struct dm_errhandler *eh,
         return err;
     }
     session->thread_level = dm_world.thread_level;
+    session_grant_kinds(session, info);
     session->eh = eh;
     dm_errhandler_ref(eh);
     *session_p = session;
@@ -116,6 +163,7 @@ int dm_session_finalize(MPI_Session *session)
                            DM_FAIL(DM_ERR_SESSION, "session is no session, or one that was "
                                                    "finalized"),
                            NULL, (const void *)session);
+    dm_p2p_bsend_end(&obj->bsend);
     dm_handle_drop(DM_KIND_SESSION, &obj->obj);
     dm_errhandler_unref(obj->eh);
     free(obj);
@@ -197,15 +245,23 @@ int dm_session_get_pset_info(struct dm_session *session, const char *name, struc
 int dm_group_from_session_pset(struct dm_session *session, const char *name,
                                struct dm_group **group_p)
 {
-    struct dm_comm *comm;
+    const struct dm_group *group;
     int pset;
     int err = session_find_pset(name, &pset);
 
-    (void)session;
     if (err != DM_OK)
         return err;
-    comm = pset == PSET_WORLD ? dm_world.comm_world : dm_world.comm_self;
-    return dm_comm_group(comm, group_p);
+    group = (pset == PSET_WORLD ? dm_world.comm_world : dm_world.comm_self)->group;
+    err = dm_group_new(group->size, group->procs, NULL, group_p);
+    if (err != DM_OK)
+        return err;
+    (*group_p)->session = session->obj.handle;
+    err = dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
+    if (err != DM_OK) {
+        dm_group_unref(*group_p);
+        *group_p = NULL;
+    }
+    return err;
 }
 
 /* ---- communicators ---- */
@@ -289,7 +345,7 @@ static int session_find_peer(struct dm_group *local, int local_leader, struct dm
     bool is_first = dm_procs_compare(procs[0], procs[1]) < 0;
     int ordered[2] = {procs[!is_first], procs[is_first]};
     struct dm_group *both;
-    int err = dm_group_new(2, ordered, &both);
+    int err = dm_group_new(2, ordered, local, &both);
 
     if (err != DM_OK)
         return err;

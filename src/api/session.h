@@ -7,13 +7,6 @@
 
 #include "mpi/core/core.h"
 
-struct dm_session {
-    struct dm_obj obj;
-    struct dm_errhandler *eh;
-    struct dm_info *info;
-    int thread_level;
-};
-
 /* ---- users of the library, in init.c ---- */
 
 /* One more: starts the library if need be, at least at this level. fn is for messages. */

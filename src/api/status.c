@@ -1,5 +1,5 @@
 /*
- * Statuses that a program fills itself (MPI-4.0 sections 3.8 and 13.3), and a look
+ * Statuses that a program fills itself (MPI-4.1 sections 3.8 and 13.3), and a look
  * at a request.
  */
 #include "api/api.h"
@@ -22,6 +22,42 @@ int dm_status_set_elements(MPI_Status *status, struct dm_type *type, MPI_Count c
 int dm_status_set_cancelled_flag(MPI_Status *status, int flag)
 {
     dm_status_set_cancelled(status, flag != 0);
+    return DM_OK;
+}
+
+int dm_status_set_error(MPI_Status *status, int err)
+{
+    status->MPI_ERROR = err;
+    return DM_OK;
+}
+
+int dm_status_get_error(const MPI_Status *status, int *err)
+{
+    *err = status->MPI_ERROR;
+    return DM_OK;
+}
+
+int dm_status_set_source(MPI_Status *status, int source)
+{
+    status->MPI_SOURCE = source;
+    return DM_OK;
+}
+
+int dm_status_get_source(const MPI_Status *status, int *source)
+{
+    *source = status->MPI_SOURCE;
+    return DM_OK;
+}
+
+int dm_status_set_tag(MPI_Status *status, int tag)
+{
+    status->MPI_TAG = tag;
+    return DM_OK;
+}
+
+int dm_status_get_tag(const MPI_Status *status, int *tag)
+{
+    *tag = status->MPI_TAG;
     return DM_OK;
 }
 

@@ -11,6 +11,7 @@ DM_EXPORT DM_ALIGNED(16) struct dm_f_priv2 mpipriv2_;
 DM_EXPORT DM_ALIGNED(16) struct dm_f_privc mpiprivc_;
 DM_EXPORT DM_ALIGNED(16) MPI_Fint mpifcmb5_;
 DM_EXPORT DM_ALIGNED(16) MPI_Fint mpifcmb9_;
+DM_EXPORT DM_ALIGNED(16) MPI_Fint datumpriv_;
 
 /* Those of MPICH's mpi_f08, variables of a module, where a library that was compiled with it is there. */
 extern MPI_Fint __mpi_f08_link_constants_MOD_mpi_unweighted DM_WEAK;

@@ -185,28 +185,54 @@ DM_EXPORT void pmpi_comm_spawn_multiple_(const MPI_Fint *count, const char *comm
 }
 DM_F_NAMES(comm_spawn_multiple);
 
-/* ---- the buffer for buffered sends: only mpi_f08 gets its address ---- */
+/* ---- buffers for buffered sends: only mpi_f08 gets their address ---- */
 
-DM_EXPORT void pmpi_buffer_detach_(void *buffer, MPI_Fint *size, MPI_Fint *ierror)
+/* Fortran's own of MPI_BUFFER_AUTOMATIC. */
+static void detached(int err, void *address, void **buffer)
 {
-    void *address;
-
-    (void)buffer;
-    dm_f_return(ierror, MPI_Buffer_detach(&address, size));
+    if (err == MPI_SUCCESS)
+        *buffer = address == MPI_BUFFER_AUTOMATIC ? &datumpriv_ : address;
 }
-DM_ALSO_AS(pmpi_buffer_detach_, mpi_buffer_detach_);
 
-DM_EXPORT void pmpi_buffer_detach_f08_(void **buffer, MPI_Fint *size, MPI_Fint *ierror)
-{
-    dm_f_return(ierror, MPI_Buffer_detach(buffer, size));
-}
-DM_ALSO_AS(pmpi_buffer_detach_f08_, mpi_buffer_detach_f08_);
+#define OF_PROCESS
+#define OF_COMM    const MPI_Fint *comm,
+#define OF_SESSION const MPI_Fint *session,
 
-DM_EXPORT void pmpi_buffer_detach_c_f08_(void **buffer, MPI_Count *size, MPI_Fint *ierror)
-{
-    dm_f_return(ierror, MPI_Buffer_detach_c(buffer, size));
-}
-DM_ALSO_AS(pmpi_buffer_detach_c_f08_, mpi_buffer_detach_c_f08_);
+#define DETACH(lower, owner, c_args, call)                                                         \
+    DM_EXPORT void pmpi_##lower##_(owner void *buffer, MPI_Fint *size, MPI_Fint *ierror)           \
+    {                                                                                              \
+        void *address;                                                                             \
+                                                                                                   \
+        (void)buffer;                                                                              \
+        dm_f_return(ierror, call(c_args &address, size));                                          \
+    }                                                                                              \
+    DM_ALSO_AS(pmpi_##lower##_, mpi_##lower##_);                                                   \
+    DM_EXPORT void pmpi_##lower##_f08_(owner void **buffer, MPI_Fint *size, MPI_Fint *ierror)      \
+    {                                                                                              \
+        void *address;                                                                             \
+        int err = call(c_args & address, size);                                                    \
+                                                                                                   \
+        detached(err, address, buffer);                                                            \
+        dm_f_return(ierror, err);                                                                  \
+    }                                                                                              \
+    DM_ALSO_AS(pmpi_##lower##_f08_, mpi_##lower##_f08_);                                           \
+    DM_EXPORT void pmpi_##lower##_c_f08_(owner void **buffer, MPI_Count *size, MPI_Fint *ierror)   \
+    {                                                                                              \
+        void *address;                                                                             \
+        int err = call##_c(c_args & address, size);                                                \
+                                                                                                   \
+        detached(err, address, buffer);                                                            \
+        dm_f_return(ierror, err);                                                                  \
+    }                                                                                              \
+    DM_ALSO_AS(pmpi_##lower##_c_f08_, mpi_##lower##_c_f08_);
+
+#define ARG_NONE
+#define ARG_COMM    *comm,
+#define ARG_SESSION *session,
+
+DETACH(buffer_detach, OF_PROCESS, ARG_NONE, MPI_Buffer_detach)
+DETACH(comm_detach_buffer, OF_COMM, ARG_COMM, MPI_Comm_detach_buffer)
+DETACH(session_detach_buffer, OF_SESSION, ARG_SESSION, MPI_Session_detach_buffer)
 
 /* ---- functions with a value ---- */
 

@@ -12,7 +12,7 @@ function is_file(type) {
 
 # Indices of requests begin with 1 in Fortran.
 function is_index(r, i) {
-    return name[r] ~ /^MPI_(Wait|Test)any$/ && arg[r, i] == "index"
+    return name[r] ~ /^MPI_(Wait|Test|Request_get_status_)any$/ && arg[r, i] == "index"
 }
 
 function param(r, i, large,    t) {

@@ -5,13 +5,14 @@ BEGIN {
     # Written by hand: texts with lengths, callbacks with a state, arguments that differ from C's.
     n_hand = split("Info_get Info_get_string Session_get_nth_pset Comm_create_keyval Type_create_keyval " \
         "Win_create_keyval Keyval_create Attr_put Attr_get File_create_errhandler Grequest_start " \
-        "Register_datarep Comm_spawn Comm_spawn_multiple Buffer_detach Wtime Wtick Aint_add Aint_diff " \
+        "Register_datarep Comm_spawn Comm_spawn_multiple Buffer_detach Comm_detach_buffer " \
+        "Session_detach_buffer Wtime Wtick Aint_add Aint_diff " \
         "Address Type_hvector Type_hindexed Type_struct Type_extent Type_lb Type_ub Pcontrol", hand, " ")
     for (i_hand = 1; i_hand <= n_hand; i_hand++)
         by_hand["MPI_" hand[i_hand]] = 1
     n_arrays = split("ints ints_old ints_out iarr iarr_out aarr_out carr_out tarr_out counts displs adispls " \
         "vcounts lcounts vdispls vstypes vrtypes ncounts ndispls nadispls nstypes nrtypes counts_old " \
-        "adispls_old dtypes dtypes_old ints_root infos reqs statuses strs", arrays, " ")
+        "adispls_old dtypes dtypes_old ints_root infos reqs reqs_in statuses strs", arrays, " ")
     for (i_hand = 1; i_hand <= n_arrays; i_hand++)
         is_array_kind[arrays[i_hand]] = 1
 }
@@ -81,6 +82,11 @@ function is_text_out(type) {
     return type == "char *@"
 }
 
+# Of a buffer for buffered sends, whose address only mpi_f08 gets.
+function is_detach(r) {
+    return name[r] ~ /_detach(_buffer)?$/ && has_kind(r, "ptr_out")
+}
+
 # Does the call end before its buffers may be used again?
 function is_blocking(r) {
     if (has_kind(r, "req_out") || name[r] ~ /_begin$/)
@@ -99,7 +105,7 @@ function is_blocking(r) {
 function section_way(r, i) {
     if (name[r] ~ /^MPI_(Get_address|Free_mem|Win_detach|F_sync_reg)$/ || name[r] ~ /_end$/)
         return "address"
-    if (name[r] ~ /^MPI_(Win_create|Win_attach|Buffer_attach)$/)
+    if (name[r] ~ /^MPI_(Win_create|Win_attach|Buffer_attach|Comm_attach_buffer|Session_attach_buffer)$/)
         return "memory"
     if (name[r] ~ /^MPI_(Fetch_and_op|Compare_and_swap)$/)
         return "first"

@@ -49,11 +49,12 @@ struct dm_f_privc {
 extern struct dm_f_priv1 mpipriv1_;
 extern struct dm_f_priv2 mpipriv2_;
 extern struct dm_f_privc mpiprivc_;
-extern MPI_Fint mpifcmb5_; /* MPI_UNWEIGHTED */
-extern MPI_Fint mpifcmb9_; /* MPI_WEIGHTS_EMPTY */
+extern MPI_Fint mpifcmb5_;  /* MPI_UNWEIGHTED */
+extern MPI_Fint mpifcmb9_;  /* MPI_WEIGHTS_EMPTY */
+extern MPI_Fint datumpriv_; /* MPI_BUFFER_AUTOMATIC */
 
 /*
- * The address that C knows: of a buffer, MPI_BOTTOM, MPI_IN_PLACE. The last ones, here and below, are constants of
+ * The address that C knows: of a buffer, MPI_BUFFER_AUTOMATIC, MPI_BOTTOM, MPI_IN_PLACE. The last ones, here and below, are constants of
  * MPICH's mpi_f08, whose procedures have the same names for the linker.
  */
 static inline void *dm_f_address(const void *buf)
@@ -62,6 +63,8 @@ static inline void *dm_f_address(const void *buf)
         return MPI_BOTTOM;
     if (dm_unlikely(buf == &mpipriv1_.in_place || buf == &MPIR_F08_MPI_IN_PLACE))
         return MPI_IN_PLACE;
+    if (dm_unlikely(buf == &datumpriv_))
+        return MPI_BUFFER_AUTOMATIC;
     return (void *)(uintptr_t)buf;
 }
 

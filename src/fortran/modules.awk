@@ -45,6 +45,7 @@ function addresses(f08) {
     print "      INTEGER MPI_BOTTOM, MPI_IN_PLACE"
     print "      INTEGER MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)"
     print "      INTEGER MPI_ERRCODES_IGNORE(1)"
+    print "      INTEGER" (f08 ? ", TARGET ::" : "") " MPI_BUFFER_AUTOMATIC(1)"
     if (f08) {
         print "      TYPE(MPI_Status) :: MPI_STATUS_IGNORE"
         print "      TYPE(MPI_Status) :: MPI_STATUSES_IGNORE(1)"
@@ -60,8 +61,9 @@ function addresses(f08) {
     print "      COMMON /MPIPRIVC/ MPI_ARGVS_NULL, MPI_ARGV_NULL"
     print "      COMMON /MPIFCMB5/ MPI_UNWEIGHTED"
     print "      COMMON /MPIFCMB9/ MPI_WEIGHTS_EMPTY"
+    print "      COMMON /DATUMPRIV/ MPI_BUFFER_AUTOMATIC"
     print "      SAVE /MPIPRIV1/, /MPIPRIV2/, /MPIPRIVC/"
-    print "      SAVE /MPIFCMB5/, /MPIFCMB9/"
+    print "      SAVE /MPIFCMB5/, /MPIFCMB9/, /DATUMPRIV/"
 }
 
 function predefined_functions(    n, o, i) {
@@ -107,7 +109,7 @@ function fortran_type(r, i, large, f08,    t, base) {
         return f08 ? "procedure(" base ")" : "external"
     if (kind[r, i] == "ptr_out" && f08)
         return "type(c_ptr)"
-    if (is_choice(r, i) || name[r] == "MPI_Buffer_detach" && arg[r, i] == "buffer_addr")
+    if (is_choice(r, i) || is_detach(r) && arg[r, i] == "buffer_addr")
         return "type(*)"
     if (base == "void")
         return "integer(kind=MPI_ADDRESS_KIND)"
@@ -262,7 +264,7 @@ function mpi_interfaces(pre,    r) {
     print "    interface"
     for (r = 1; r <= n_rows; r++)
         if (in_fortran(r) && !is_wide(r) && !is_old(r) && !is_function(r) && \
-            !(has_kind(r, "ptr_out") && name[r] != "MPI_Buffer_detach"))
+            !(has_kind(r, "ptr_out") && !is_detach(r)))
             procedure(r, 0, 0, pre name[r], "")
     functions_with_values(pre, 0)
     print "      subroutine " pre "MPI_F_sync_reg(buf)"
@@ -272,7 +274,7 @@ function mpi_interfaces(pre,    r) {
     print "    end interface"
     # memory by an integer or by a pointer
     for (r = 1; r <= n_rows; r++)
-        if (in_fortran(r) && has_kind(r, "ptr_out") && name[r] != "MPI_Buffer_detach") {
+        if (in_fortran(r) && has_kind(r, "ptr_out") && !is_detach(r)) {
             print "    interface " pre name[r]
             procedure(r, 0, 0, pre name[r], "")
             procedure_of_pointer(r, pre)
@@ -497,9 +499,18 @@ function make_f08ts(    r) {
         }
 }
 
+# The standard's name of what is "error" in C, where "err" is taken.
+function name_errors(    r, i) {
+    for (r = 1; r <= n_rows; r++)
+        for (i = 1; i <= n_args[r]; i++)
+            if (arg[r, i] == "error")
+                arg[r, i] = "err"
+}
+
 END {
     if (failed)
         exit 1
+    name_errors()
     if (make == "types")
         make_types()
     else if (make == "mpif")

@@ -137,7 +137,10 @@ int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_
  */
 int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
                            void *baseptr, struct dm_win **win_p);
-/* MPI_PROC_NULL: the lowest rank that has memory. DM_ERR_RMA_FLAVOR. */
+/*
+ * Of other windows that have memory, too (MPI-4.1 section 12.2.3): no bytes and NULL where this process cannot load and
+ * store it. MPI_PROC_NULL: the lowest rank that has memory. DM_ERR_RMA_FLAVOR: a dynamic window.
+ */
 int dm_win_shared_query(struct dm_win *win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
                         void *baseptr);
 /* No memory yet; displacements are addresses in the target (12.2.4). */

@@ -10,6 +10,7 @@
 #include "mpi/coll/coll.h"
 #include "mpi/node/node.h"
 #include "mpi/node/segment.h"
+#include "onesided/map.h"
 #include "onesided/peer.h"
 #include "onesided/win.h"
 
@@ -112,19 +113,37 @@ int dm_rma_share(struct dm_win *win, struct dm_comm *comm)
     return DM_OK;
 }
 
+/* Where this process finds the part of a rank, NULL: it has no bytes, or is not to be loaded from here. */
+static char *win_shared_at(struct dm_win *win, int rank)
+{
+    const struct dm_win_peer *peer = &win->peers[rank];
+
+    if (win->parts[rank].size == 0)
+        return NULL;
+    if (win->flavor == MPI_WIN_FLAVOR_SHARED)
+        return (char *)win->map + win->parts[rank].file_offset;
+    if (rank == win->comm->rank)
+        return win->base;
+    if (!peer->is_tried)
+        dm_rma_map_part(win, rank);
+    return peer->map;
+}
+
 int dm_win_shared_query(struct dm_win *win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
                         void *baseptr)
 {
-    if (win->flavor != MPI_WIN_FLAVOR_SHARED)
-        return DM_FAIL(DM_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_allocate_shared");
+    char *at;
+
+    if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return DM_FAIL(DM_ERR_RMA_FLAVOR, "a dynamic window has no memory of its own");
     if (rank == MPI_PROC_NULL) {
         /* with no memory at all any rank's answer is right */
-        for (rank = 0; rank < win->comm->size - 1 && win->parts[rank].size == 0;)
+        for (rank = 0; rank < win->comm->size - 1 && win_shared_at(win, rank) == NULL;)
             rank++;
     }
-    *size = (MPI_Aint)win->parts[rank].size;
+    at = win_shared_at(win, rank);
+    *size = at != NULL ? (MPI_Aint)win->parts[rank].size : 0;
     *disp_unit = (MPI_Aint)win->parts[rank].disp_unit;
-    *(void **)baseptr =
-        win->parts[rank].size > 0 ? (char *)win->map + win->parts[rank].file_offset : NULL;
+    *(void **)baseptr = at;
     return DM_OK;
 }

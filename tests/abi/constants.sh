@@ -24,7 +24,7 @@ split_enums() { sed -e '/enum/s/[{,]/,\n/g' "$@"; }
 
 split_enums "$theirs/mpi.h" "$theirs/mpio.h" >theirs.split
 split_enums "$TEST_SRC/include/mpi.h" >ours.split
-names_in theirs.split >theirs.names
+names_in theirs.split | grep -v '^MPI_SUBVERSION$' >theirs.names # we have MPI-4.1
 names_in ours.split >ours.names
 n=$(wc -l <theirs.names)
 [ "$n" -gt 350 ] || fail "only $n constants found in $theirs/mpi.h: the search is broken"
@@ -76,8 +76,10 @@ $cc -w "-I$DATUM_BUILD/gen" "-I$TEST_SRC/include" -o probe.ours probe.c >cc.out 
 [ "$(wc -l <theirs.out)" -gt 400 ] || fail 'the probe says too little'
 
 check 'values, sizes and offsets' diff theirs.out ours.out
-# What we define beyond MPICH needs a reason to be here.
-check 'no constants of our own' sh -c '! comm -13 theirs.names ours.names | grep .'
+# What we define beyond MPICH 4.0 needs a reason to be here: these are of MPI-4.1.
+printf '%s\n' MPI_BUFFER_AUTOMATIC MPI_COMM_TYPE_RESOURCE_GUIDED MPI_ERR_ERRHANDLER MPI_SUBVERSION \
+    MPI_T_ERR_NOT_ACCESSIBLE | sort - theirs.names >known.names
+check 'no constants of our own' sh -c '! comm -13 known.names ours.names | grep .'
 # The comparison itself notices a difference.
 sed 's/0x4c000405/0x4c000406/' ours.out >wrong.out
 check_fails 'a wrong value is seen' 'MPI_INT ' diff theirs.out wrong.out

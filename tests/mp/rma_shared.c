@@ -210,7 +210,7 @@ static void misuse(void)
     if (!mp_is_library("MPICH"))
         FAILS(MPI_Win_allocate_shared((MPI_Aint)1 << 62, 1, MPI_INFO_NULL, W, &p, &win),
               MPI_ERR_RMA_SHARED);
-    MUST(MPI_Win_create(mem, sizeof(mem), 4, MPI_INFO_NULL, W, &win));
+    MUST(MPI_Win_create_dynamic(MPI_INFO_NULL, W, &win));
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     FAILS(MPI_Win_shared_query(win, 0, &size, &unit, &p), MPI_ERR_RMA_FLAVOR);
     MUST(MPI_Win_free(&win));
@@ -221,6 +221,40 @@ static void misuse(void)
     FAILS(MPI_Win_attach(win, mem, 4), MPI_ERR_RMA_FLAVOR);
     MUST(MPI_Win_free(&win));
     FAILS(MPI_Win_shared_query(win, 0, &size, &unit, &p), MPI_ERR_WIN);
+}
+
+/* A window that is not made to be shared: what can be loaded is the memory of that rank. */
+static void unshared(int is_allocated)
+{
+    int mem[4], unit, n_there = 0;
+    int *mine = mem, *part;
+    MPI_Aint size;
+    MPI_Win win;
+
+    if (mp_is_library("MPICH")) /* of MPI-4.0 */
+        return;
+    if (is_allocated)
+        MUST(MPI_Win_allocate(sizeof(mem), 4, MPI_INFO_NULL, W, &mine, &win));
+    else
+        MUST(MPI_Win_create(mem, sizeof(mem), 4, MPI_INFO_NULL, W, &win));
+    MUST(MPI_Win_fence(0, win));
+    mine[1] = 100 + mp_rank;
+    MUST(MPI_Win_fence(0, win));
+    for (int r = 0; r < mp_size; r++) {
+        MUST(MPI_Win_shared_query(win, r, &size, &unit, &part));
+        CHECK_EQ(size, part != NULL ? (int)sizeof(mem) : 0);
+        CHECK_EQ(unit, 4);
+        if (r == mp_rank)
+            CHECK(part == mine);
+        if (part != NULL)
+            CHECK_EQ(part[1], 100 + r);
+        n_there += part != NULL;
+    }
+    CHECK(n_there >= 1);
+    MUST(MPI_Win_shared_query(win, MPI_PROC_NULL, &size, &unit, &part));
+    CHECK(part != NULL && size == sizeof(mem) && part[1] >= 100 && part[1] <= 100 + mp_rank);
+    MUST(MPI_Win_fence(0, win));
+    MUST(MPI_Win_free(&win));
 }
 
 /* All but one host is too many. */
@@ -255,6 +289,8 @@ int main(int argc, char **argv)
     zero_sizes();
     transfers();
     several();
+    unshared(0);
+    unshared(1);
     misuse();
     MPI_Comm_free(&W);
     return mp_finish();

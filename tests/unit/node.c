@@ -46,7 +46,7 @@ static void maps(void)
     CHECK_EQ(dm_node_first_remote(world, 3), 0);
     CHECK_EQ(dm_node_first_proc(), 0);
 
-    CHECK_EQ(dm_group_new(4, some, &group), DM_OK);
+    CHECK_EQ(dm_group_new(4, some, NULL, &group), DM_OK);
     map = dm_node_map(group);
     check_map(map, some_nodes, 4);
     CHECK(map->is_ordered);
@@ -56,7 +56,7 @@ static void maps(void)
     CHECK_EQ(map->ranks[0], 1);
     dm_group_unref(group);
 
-    CHECK_EQ(dm_group_new(2, others, &group), DM_OK);
+    CHECK_EQ(dm_group_new(2, others, NULL, &group), DM_OK);
     CHECK(dm_node_is_one(group));
     map = dm_node_map(group);
     CHECK_EQ(map->node, -1);
@@ -66,7 +66,7 @@ static void maps(void)
     CHECK_EQ(dm_node_first_remote(group, dm_world.rank), 0);
     dm_group_unref(group);
 
-    CHECK_EQ(dm_group_new(3, here, &group), DM_OK);
+    CHECK_EQ(dm_group_new(3, here, NULL, &group), DM_OK);
     CHECK(dm_node_is_one(group));
     CHECK_EQ(dm_node_map(group)->lrank, 2);
     CHECK_EQ(dm_node_first_remote(group, dm_world.rank), -1);

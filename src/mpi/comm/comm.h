@@ -91,11 +91,17 @@ int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
  * The ranks of one host, or those bound to one instance of the resource that info names
  * (dm_affinity_by_name). MPI_COMM_TYPE_HW_UNGUIDED takes the largest resource that divides them,
  * whose name info gets. NULL when there is none, and for a process that is not bound so.
+ * MPI_COMM_TYPE_RESOURCE_GUIDED: the same, or those of the process set that mpi_pset_name of info names.
  * MPIX_COMM_TYPE_NEIGHBORHOOD: those that share the directory that nbhd_common_dirname of info
  * names (split_dir.c); NULL without that.
  */
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
                        struct dm_comm **comm_p);
+/* The names of the process sets: the world's processes, and this one. */
+#define DM_PSET_WORLD "mpi://WORLD"
+#define DM_PSET_SELF  "mpi://SELF"
+/* To which kinds of resources the process is restricted ("true"), and to which it is not, by what info may name. */
+int dm_get_hw_resource_info(struct dm_info **info_p);
 /*
  * A number that those ranks of comm, which is no intercommunicator, have in common that find the
  * same directory under the names they gave; MPI_UNDEFINED for one without. host is the same for

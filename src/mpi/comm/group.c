@@ -58,8 +58,8 @@ int dm_group_compare(struct dm_group *group1, struct dm_group *group2, int *resu
 
 /* ---- results ---- */
 
-/* The group of a list, for the program; it takes the list over. */
-static int group_make(int n, int *procs, struct dm_group **group_p)
+/* The group of a list, derived from another one, for the program; it takes the list over. */
+static int group_make(int n, int *procs, const struct dm_group *from, struct dm_group **group_p)
 {
     int err;
 
@@ -69,7 +69,7 @@ static int group_make(int n, int *procs, struct dm_group **group_p)
         dm_group_ref(*group_p);
         return DM_OK;
     }
-    err = dm_group_of(n, procs, group_p);
+    err = dm_group_of(n, procs, from, group_p);
     if (err == DM_OK) {
         err = dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
         if (err != DM_OK) {
@@ -124,7 +124,8 @@ int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_g
         free(procs);
         return DM_ENOMEM;
     }
-    return group_make(group1->size + n, procs, group_p);
+    return group_make(group1->size + n, procs,
+                      group1->session != MPI_SESSION_NULL ? group1 : group2, group_p);
 }
 
 static int group_subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
@@ -141,7 +142,7 @@ static int group_subset(struct dm_group *group1, struct dm_group *group2, bool i
         free(procs);
         return DM_ENOMEM;
     }
-    return group_make(n, procs, group_p);
+    return group_make(n, procs, group1, group_p);
 }
 
 int dm_group_intersection(struct dm_group *group1, struct dm_group *group2,
@@ -231,7 +232,7 @@ static int group_close_choice(struct choice *c, int err, bool is_incl, struct dm
                 if (!c->is_named[i])
                     c->procs[c->n++] = dm_group_proc(c->group, i);
         }
-        err = group_make(c->n, c->procs, group_p);
+        err = group_make(c->n, c->procs, c->group, group_p);
     }
     group_drop_names(c);
     return err;

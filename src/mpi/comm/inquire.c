@@ -2,6 +2,7 @@
  * Questions about communicators, and their end.
  */
 #include "mpi/comm/comm.h"
+#include "mpi/pt2pt/pt2pt.h"
 
 int dm_comm_remote_size(struct dm_comm *comm, int *size)
 {
@@ -69,6 +70,7 @@ int dm_comm_free(struct dm_comm *comm)
 
     if (err != DM_OK)
         return err;
+    dm_p2p_bsend_end(&comm->bsend);
     comm->is_freed = true;
     dm_handle_drop(DM_KIND_COMM, &comm->obj);
     dm_comm_unref(comm);

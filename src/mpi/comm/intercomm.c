@@ -290,7 +290,7 @@ static int intercomm_exchange_groups(const struct dm_comm_circle *c, struct othe
     err = other->is_packed ? intercomm_exchange_infos(c, other)
                            : intercomm_exchange_numbers(c, other);
     if (err == DM_OK) {
-        err = dm_group_new(other->n, other->procs, remote_p);
+        err = dm_group_new(other->n, other->procs, NULL, remote_p);
         if (other->is_packed)
             dm_procs_put(other->n, other->procs);
     }

@@ -64,7 +64,7 @@ static int split_color_group(struct dm_group *parent, const struct vote *votes, 
         dm_group_ref(parent);
         *group_p = parent;
     } else if (n > 0) {
-        err = dm_group_new(n, procs, group_p);
+        err = dm_group_new(n, procs, parent, group_p);
     }
     free(members);
     free(procs);

@@ -2,7 +2,9 @@
  * MPI_Comm_split_type: by host, under the name that the standard reserves, and by what is below a
  * host (util/affinity.h).
  */
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -12,11 +14,12 @@
 
 #define RESOURCE_KEY "mpi_hw_resource_type"
 #define HOST_NAME    "mpi_shared_memory"
+#define PSET_KEY     "mpi_pset_name"
 
 #define DIRECTORY_KEY "nbhd_common_dirname"
 
 /* Kinds of resources beside those of a place. */
-enum { NOTHING = -1, HOST = DM_N_AFFINITY_LEVELS, LARGEST, DIRECTORY };
+enum { NOTHING = -1, HOST = DM_N_AFFINITY_LEVELS, LARGEST, DIRECTORY, PSET_WORLD, PSET_SELF };
 
 /* Would a part for each host be smaller than comm? */
 static bool split_spans_hosts(const struct dm_comm *comm)
@@ -33,6 +36,20 @@ static int split_info_kind(const struct dm_info *info)
     if (value == NULL)
         return NOTHING;
     return strcmp(value, HOST_NAME) == 0 ? (int)HOST : dm_affinity_by_name(value);
+}
+
+/* The same, or what set of processes it asks for; who names both gets neither. */
+static int split_info_pset(const struct dm_info *info)
+{
+    const char *name = dm_info_value(info, PSET_KEY);
+
+    if (name == NULL)
+        return split_info_kind(info);
+    if (dm_info_value(info, RESOURCE_KEY) != NULL)
+        return NOTHING;
+    if (strcasecmp(name, DM_PSET_WORLD) == 0)
+        return PSET_WORLD;
+    return strcasecmp(name, DM_PSET_SELF) == 0 ? PSET_SELF : NOTHING;
 }
 
 /*
@@ -95,15 +112,32 @@ static int split_dirs(struct dm_comm *comm, const struct dm_info *info, int key,
     return err;
 }
 
+/* Of the kinds for which one split is enough. */
+static int split_color(struct dm_comm *comm, int kind)
+{
+    struct dm_proc_id me;
+
+    switch (kind) {
+    case HOST:
+        return dm_procs_host_color(comm);
+    case PSET_WORLD:
+        me = dm_adapt_proc_id(dm_chan_adapt(dm_world.chan), dm_world.rank);
+        return (int)(me.job & INT32_MAX);
+    case PSET_SELF:
+        return comm->rank;
+    default:
+        return MPI_UNDEFINED;
+    }
+}
+
 static int split_kind(struct dm_comm *comm, int err, int *kind_p, const struct dm_info *info,
                       int key, struct dm_comm **comm_p)
 {
     if (err == DM_OK && *kind_p == DIRECTORY)
         return split_dirs(comm, info, key, comm_p);
-    if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
+    if (err == DM_OK && (*kind_p == LARGEST || (*kind_p >= 0 && *kind_p < DM_N_AFFINITY_LEVELS)))
         return split_places(comm, kind_p, key, comm_p);
-    return dm_comm_split_or_fail(
-        comm, err, *kind_p == HOST ? dm_procs_host_color(comm) : MPI_UNDEFINED, key, comm_p);
+    return dm_comm_split_or_fail(comm, err, split_color(comm, *kind_p), key, comm_p);
 }
 
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
@@ -126,6 +160,9 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
         else if (comm->remote == NULL)
             kind = LARGEST;
         break;
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+        kind = split_info_pset(info);
+        break;
     case MPIX_COMM_TYPE_NEIGHBORHOOD:
         if (comm->remote == NULL)
             kind = DIRECTORY;
@@ -143,4 +180,28 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
                            kind == HOST ? HOST_NAME
                                         : dm_affinity_name((enum dm_affinity_level)kind));
     return dm_comm_set_info(*comm_p, info);
+}
+
+int dm_get_hw_resource_info(struct dm_info **info_p)
+{
+    struct dm_info *info;
+    int err = dm_info_create(&info);
+
+    *info_p = NULL;
+    if (err != DM_OK)
+        return err;
+    err = dm_info_set(info, HOST_NAME, "true");
+    for (int i = 0; i < DM_N_AFFINITY_LEVELS && err == DM_OK; i++) {
+        enum dm_affinity_level level = (enum dm_affinity_level)i;
+        char name[32];
+
+        snprintf(name, sizeof(name), "hwloc://%s", dm_affinity_name(level));
+        err = dm_info_set(info, name, dm_affinity_instance(level) >= 0 ? "true" : "false");
+    }
+    if (err != DM_OK) {
+        dm_info_unref(info);
+        return err;
+    }
+    *info_p = info;
+    return DM_OK;
 }

@@ -138,7 +138,7 @@ static int comm_start_one(int handle, int n, const int *procs, uint32_t ctx, con
                           struct dm_comm **comm_p)
 {
     struct dm_group *group;
-    int err = dm_group_new(n, procs, &group);
+    int err = dm_group_new(n, procs, NULL, &group);
 
     if (err != DM_OK)
         return err;

@@ -8,9 +8,10 @@
 #include "mpi/core/errhandler.h"
 #include "mpi/core/group.h"
 
-struct dm_attr; /* attr.h */
-struct dm_info; /* info.h */
-struct dm_topo; /* topo_obj.h */
+struct dm_attr;  /* attr.h */
+struct dm_bsend; /* mpi/pt2pt/bsend.c */
+struct dm_info;  /* info.h */
+struct dm_topo;  /* topo_obj.h */
 
 /* Context ids come in pairs: point-to-point, and the next for collectives. */
 struct dm_comm {
@@ -28,12 +29,13 @@ struct dm_comm {
     struct dm_attr *attrs; /* cached attributes */
     struct dm_topo *topo;  /* topology (a reference is held), or NULL */
     struct dm_info *info;
-    void *coll;          /* private to src/mpi/coll */
-    uint32_t n_compared; /* private to src/usage: collective calls so far */
-    uint32_t n_coll;     /* of src/mpi/coll: blocking collectives until they share memory */
-    unsigned int layout; /* likewise: on how many nodes it is; 0: not known yet */
-    bool is_freed;       /* MPI_Comm_free was called; waits for pending operations */
-    bool is_parting;     /* MPI_Comm_disconnect was called, by all: the loss of a process is none */
+    struct dm_bsend *bsend; /* MPI_Comm_attach_buffer, or NULL */
+    void *coll;             /* private to src/mpi/coll */
+    uint32_t n_compared;    /* private to src/usage: collective calls so far */
+    uint32_t n_coll;        /* of src/mpi/coll: blocking collectives until they share memory */
+    unsigned int layout;    /* likewise: on how many nodes it is; 0: not known yet */
+    bool is_freed;          /* MPI_Comm_free was called; waits for pending operations */
+    bool is_parting; /* MPI_Comm_disconnect was called, by all: the loss of a process is none */
     char name[MPI_MAX_OBJECT_NAME];
 };
 /* The tag of a collective by its number (coll_seq). */

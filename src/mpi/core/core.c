@@ -14,7 +14,7 @@ static struct {
     bool is_coll;
 } blame;
 
-static struct dm_group group_empty = {.rank = MPI_UNDEFINED};
+static struct dm_group group_empty = {.rank = MPI_UNDEFINED, .session = MPI_SESSION_NULL};
 
 void dm_core_blame(struct dm_comm *comm, struct dm_win *win)
 {

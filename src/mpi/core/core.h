@@ -18,6 +18,7 @@
 #include "mpi/core/handle.h"
 #include "mpi/core/info.h"
 #include "mpi/core/request.h"
+#include "mpi/core/session_obj.h"
 #include "mpi/core/status.h"
 #include "mpi/core/topo_obj.h"
 #include "mpi/core/world.h"

@@ -24,7 +24,7 @@ static void group_count_foreign(const struct dm_group *group, int n)
     }
 }
 
-int dm_group_new(int size, const int *procs, struct dm_group **group_p)
+int dm_group_new(int size, const int *procs, const struct dm_group *from, struct dm_group **group_p)
 {
     int *copy = NULL;
 
@@ -35,10 +35,10 @@ int dm_group_new(int size, const int *procs, struct dm_group **group_p)
             return DM_FAIL(DM_ENOMEM, "group of %d processes", size);
         memcpy(copy, procs, (size_t)size * sizeof(*procs));
     }
-    return dm_group_of(size, copy, group_p);
+    return dm_group_of(size, copy, from, group_p);
 }
 
-int dm_group_of(int size, int *procs, struct dm_group **group_p)
+int dm_group_of(int size, int *procs, const struct dm_group *from, struct dm_group **group_p)
 {
     struct dm_group *group = dm_obj_take(DM_KIND_GROUP, sizeof(*group));
 
@@ -47,7 +47,10 @@ int dm_group_of(int size, int *procs, struct dm_group **group_p)
         free(procs);
         return DM_FAIL(DM_ENOMEM, "group object");
     }
-    *group = (struct dm_group){.obj.refs = 1, .size = size, .procs = procs};
+    *group = (struct dm_group){.obj.refs = 1,
+                               .size = size,
+                               .session = from != NULL ? from->session : MPI_SESSION_NULL,
+                               .procs = procs};
     group_count_foreign(group, 1);
     group->rank = dm_group_rank_of(group, dm_world.rank);
     *group_p = group;

@@ -13,6 +13,7 @@ struct dm_group {
     struct dm_obj obj;
     int size;
     int rank;                  /* mine, or MPI_UNDEFINED */
+    MPI_Session session;       /* it is derived from, or MPI_SESSION_NULL */
     int *procs;                /* process number of each rank; NULL: the identity */
     struct dm_node_map *nodes; /* one block of memory, made by src/mpi/node on demand; or NULL */
 };
@@ -23,11 +24,12 @@ static inline int dm_group_proc(const struct dm_group *g, int rank)
 }
 /*
  * A new group holding a copy of procs (size may be 0); one reference, no handle yet. It takes
- * references of processes of other jobs.
+ * references of processes of other jobs. from: the group that it is derived from, or NULL.
  */
-int dm_group_new(int size, const int *procs, struct dm_group **group_p);
+int dm_group_new(int size, const int *procs, const struct dm_group *from,
+                 struct dm_group **group_p);
 /* The same with procs itself, malloc's, which the group takes over, also when it fails; NULL: the identity. */
-int dm_group_of(int size, int *procs, struct dm_group **group_p);
+int dm_group_of(int size, int *procs, const struct dm_group *from, struct dm_group **group_p);
 void dm_group_ref(struct dm_group *group);
 void dm_group_unref(struct dm_group *group);
 /* Are all of its processes of this process's job? All of them say the same. */

@@ -184,6 +184,9 @@ int dm_type_set_name(struct dm_type *type, const char *name);
 int dm_type_get_name(const struct dm_type *type, char *name, int *resultlen);
 /* A predefined type by class and size (19.1.5); DM_ERR_ARG when there is none. */
 int dm_type_match_size(int typeclass, int size, struct dm_type **type_p);
+/* The predefined pair of both for MPI_MAXLOC and MPI_MINLOC (MPI-4.1 section 6.9.4); NULL when there is none. */
+int dm_type_get_value_index(const struct dm_type *value, const struct dm_type *index,
+                            struct dm_type **pair_p);
 
 /*
  * Types by precision and range (19.1.5), MPI_UNDEFINED for one of them. Always the same object for

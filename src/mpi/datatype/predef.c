@@ -148,3 +148,29 @@ int dm_type_match_size(int typeclass, int size, struct dm_type **type_p)
     }
     return DM_FAIL(DM_ERR_ARG, "no predefined datatype of that class has %d bytes", size);
 }
+
+int dm_type_get_value_index(const struct dm_type *value, const struct dm_type *index,
+                            struct dm_type **pair_p)
+{
+    static const struct {
+        int value;
+        int index;
+        int pair;
+    } table[] = {
+        {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},
+        {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
+        {MPI_LONG, MPI_INT, MPI_LONG_INT},
+        {MPI_SHORT, MPI_INT, MPI_SHORT_INT},
+        {MPI_INT, MPI_INT, MPI_2INT},
+        {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
+        {MPI_REAL, MPI_REAL, MPI_2REAL},
+        {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
+        {MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
+    };
+
+    *pair_p = NULL;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (value->obj.handle == table[i].value && index->obj.handle == table[i].index)
+            *pair_p = dm_type_get(table[i].pair);
+    return DM_OK;
+}

@@ -31,7 +31,7 @@ static int handshake_build_bridge(int proc, uint32_t ctx, uint32_t ctx_send,
                                   struct dm_comm **comm_p)
 {
     struct dm_group *remote;
-    int err = dm_group_new(1, &proc, &remote);
+    int err = dm_group_new(1, &proc, NULL, &remote);
 
     if (err != DM_OK)
         return err;

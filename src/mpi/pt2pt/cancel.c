@@ -225,7 +225,8 @@ static struct dm_p2p_req *cancel_find_leftover(void)
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
 
         if (r->is_counted && r->id != 0 && !r->is_recalling &&
-            (r->on_over == NULL || !r->holds_refs) && !dm_chan_is_lost(dm_world.chan, r->proc))
+            (r->on_over == NULL || !r->holds_refs || dm_p2p_bsend_is_flushed(r)) &&
+            !dm_chan_is_lost(dm_world.chan, r->proc))
             return r;
     }
     return NULL;

@@ -67,10 +67,9 @@ struct dm_p2p {
     struct dm_list deferred_cancels; /* CANCEL packets to answer in MPI_Finalize (cancel.c) */
     bool is_leaving;                 /* it is in MPI_Finalize */
     bool is_tallied;                 /* there are tallies */
-    /* MPI_Buffer_attach (bsend.c) */
-    void *bsend_buf;
-    size_t bsend_size;
-    struct dm_list bsends; /* by address */
+    /* attached buffers (bsend.c): the process's, or NULL, and all */
+    struct dm_bsend *bsend;
+    struct dm_list bsends;
 };
 extern struct dm_p2p dm_p2p;
 
@@ -213,7 +212,11 @@ void dm_p2p_part_lost(int proc);
 /* MPI_Bsend; *r_p: the send, with a reference for the caller, NULL: there is none. */
 int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                  struct dm_comm *comm, struct dm_p2p_req **r_p);
-/* Wait until nothing is left in the attached buffer. */
-void dm_p2p_bsend_flush(void);
+/* Wait until nothing is left in any attached buffer. */
+void dm_p2p_bsend_flush_all(void);
+/* Forget them; nothing is left in them. */
+void dm_p2p_bsend_stop(void);
+/* Is it the send of a buffered message that a flush waits for? It is watched then. */
+bool dm_p2p_bsend_is_flushed(const struct dm_p2p_req *r);
 
 #endif

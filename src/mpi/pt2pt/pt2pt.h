@@ -97,6 +97,11 @@ int dm_p2p_sendrecv_coll(const void *sbuf, size_t scount, struct dm_type *stype,
                          void *rbuf, size_t rcount, struct dm_type *rtype, int source, int tag,
                          struct dm_comm *comm);
 
+/* ---- buffered sends ---- */
+
+/* The buffer that is attached to an object, which goes: wait until its messages have gone; NULL: there is none. */
+void dm_p2p_bsend_end(struct dm_bsend **b_p);
+
 /* ---- bodies of the MPI functions ---- */
 
 /* In order of chapter 3; each does what the MPI function of that name says. */
@@ -116,8 +121,23 @@ int dm_rsend(const void *buf, size_t count, struct dm_type *type, int dest, int 
              struct dm_comm *comm);
 int dm_recv(void *buf, size_t count, struct dm_type *type, int source, int tag,
             struct dm_comm *comm, MPI_Status *status);
+/*
+ * Buffers of the process, a communicator, a session (MPI-4.1 section 3.6). buffer may be MPI_BUFFER_AUTOMATIC, whose
+ * size does not count. Detaching waits until all its messages have gone, a flush until those have that are in it
+ * now; *buffer_addr is a void *, NULL when none was attached. DM_ERR_BUFFER: one is attached already.
+ */
 int dm_buffer_attach(void *buffer, MPI_Count size);
 int dm_buffer_detach(void *buffer_addr, MPI_Count *size);
+int dm_buffer_flush(void);
+int dm_buffer_iflush(struct dm_req **req_p);
+int dm_comm_attach_buffer(struct dm_comm *comm, void *buffer, MPI_Count size);
+int dm_comm_detach_buffer(struct dm_comm *comm, void *buffer_addr, MPI_Count *size);
+int dm_comm_flush_buffer(struct dm_comm *comm);
+int dm_comm_iflush_buffer(struct dm_comm *comm, struct dm_req **req_p);
+int dm_session_attach_buffer(struct dm_session *session, void *buffer, MPI_Count size);
+int dm_session_detach_buffer(struct dm_session *session, void *buffer_addr, MPI_Count *size);
+int dm_session_flush_buffer(struct dm_session *session);
+int dm_session_iflush_buffer(struct dm_session *session, struct dm_req **req_p);
 int dm_isend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
              struct dm_comm *comm, struct dm_req **req_p);
 int dm_ibsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
@@ -177,7 +197,14 @@ int dm_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Sta
 int dm_testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
                 MPI_Status statuses[]);
 int dm_request_free(MPI_Request *request);
+/* As MPI_Test and its kin, but the requests stay, and an error of an operation is for the call that completes it. */
 int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status);
+int dm_request_get_status_all(int count, const MPI_Request requests[], int *flag,
+                              MPI_Status statuses[]);
+int dm_request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag,
+                              MPI_Status *status);
+int dm_request_get_status_some(int incount, const MPI_Request requests[], int *outcount,
+                               int indices[], MPI_Status statuses[]);
 int dm_cancel(MPI_Request *request);
 /*
  * Partitioned communication (chapter 4). The two sides may have different numbers of partitions;

@@ -155,8 +155,7 @@ int dm_pt2pt_start(void)
     dm_p2p.n_reads = 0;
     dm_p2p.n_offers = 0;
     dm_p2p.n_sends = 0;
-    dm_p2p.bsend_buf = NULL;
-    dm_p2p.bsend_size = 0;
+    dm_p2p.bsend = NULL;
     dm_p2p_eager_start();
     dm_p2p_rndv_start();
     dm_p2p_cancel_start();
@@ -178,8 +177,8 @@ void dm_pt2pt_leave(void)
 {
     dm_p2p_cancel_rest();
     dm_pt2pt_drain();
-    /* Their pieces of an attached buffer hold requests. */
-    dm_p2p_bsend_flush();
+    /* Their pieces of attached buffers hold requests. */
+    dm_p2p_bsend_flush_all();
 }
 
 void dm_pt2pt_stop(void)
@@ -195,6 +194,7 @@ void dm_pt2pt_stop(void)
         dm_p2p_unexp_free(u);
     }
     dm_p2p_probe_stop();
+    dm_p2p_bsend_stop();
     dm_p2p_deadlock_stop();
     dm_greq_stop();
     dm_p2p_part_stop();

@@ -244,22 +244,24 @@ int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     return err != DM_OK ? err : wait_complete_all(count, requests, statuses);
 }
 
+/* The same, after a pass of progress where that is needed. */
+static int wait_test(int count, const MPI_Request requests[], bool *all_done_p)
+{
+    int err = wait_check(count, requests, all_done_p);
+
+    if (err != DM_OK || *all_done_p)
+        return err;
+    dm_chan_progress_test(dm_world.chan);
+    return wait_check(count, requests, all_done_p);
+}
+
 int dm_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     bool all_done;
-    int err = wait_check(count, requests, &all_done);
+    int err = wait_test(count, requests, &all_done);
 
-    *flag = 0;
-    if (err != DM_OK)
-        return err;
-    if (!all_done) {
-        dm_chan_progress_test(dm_world.chan);
-        (void)wait_check(count, requests, &all_done);
-        if (!all_done)
-            return DM_OK;
-    }
-    *flag = 1;
-    return wait_complete_all(count, requests, statuses);
+    *flag = err == DM_OK && all_done;
+    return *flag ? wait_complete_all(count, requests, statuses) : err;
 }
 
 /* ---- other ends of a request ---- */
@@ -284,19 +286,42 @@ int dm_request_free(MPI_Request *request)
     return DM_OK;
 }
 
-int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+int dm_p2p_look(struct dm_req *req, MPI_Status *status)
 {
-    struct dm_req *req;
-    int err = test_one(&request, flag, status, &req);
+    int err = DM_OK;
 
-    if (req == NULL)
-        return err;
-    /* An error of the operation is for the call that completes it; query_fn's is ours. */
     if (req->kind == DM_REQ_GENERALIZED)
         err = req->ops->finish(req, &req->status);
     if (dm_unlikely(req->has_copies))
         dm_req_end_copies(req);
     dm_p2p_status(req, status);
+    return err;
+}
+
+int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    struct dm_req *req;
+    int err = test_one(&request, flag, status, &req);
+
+    return req != NULL ? dm_p2p_look(req, status) : err;
+}
+
+int dm_request_get_status_all(int count, const MPI_Request requests[], int *flag,
+                              MPI_Status statuses[])
+{
+    bool all_done;
+    int err = wait_test(count, requests, &all_done);
+
+    *flag = err == DM_OK && all_done;
+    for (int i = 0; *flag && err == DM_OK && i < count; i++) {
+        struct dm_req *req;
+
+        err = dm_p2p_resolve(&requests[i], &req);
+        if (req == NULL)
+            dm_p2p_status_empty(wait_status_at(statuses, i));
+        else
+            err = dm_p2p_look(req, wait_status_at(statuses, i));
+    }
     return err;
 }
 

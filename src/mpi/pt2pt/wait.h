@@ -26,6 +26,8 @@ static inline int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req
  * is to blame); the handle becomes null and the reference is dropped.
  */
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status);
+/* The status of a finished request, which stays; the error of a generalized one's query_fn. */
+int dm_p2p_look(struct dm_req *req, MPI_Status *status);
 /*
  * Several requests: DM_ERR_IN_STATUS with a text that tells of the first that has failed, for programs whose error
  * handler ends them before they can look at the statuses.

@@ -1,5 +1,5 @@
 /*
- * Completion of any or some of many requests.
+ * Completion of any or some of many requests, and a look at them.
  *
  * Handles are resolved once per call; each pass of the progress engine is followed by a
  * look at every request.
@@ -127,36 +127,49 @@ static void some_wait(struct set *set)
     dm_wait_note_end(dm_world.chan);
 }
 
+/*
+ * One that is done, waited for or not: *index_p is MPI_UNDEFINED if there is none, *flag tells whether the call is over.
+ * The set is open if *index_p is one.
+ */
+static int some_find(struct set *set, int count, const MPI_Request requests[], bool blocks,
+                     int *index_p, int *flag, MPI_Status *status)
+{
+    int err = some_set_open(set, count, requests);
+    int i;
+
+    *index_p = MPI_UNDEFINED;
+    *flag = 0;
+    if (err != DM_OK)
+        return err;
+    i = some_first_done(set);
+    if (set->n_active == 0) {
+        *flag = 1;
+        dm_p2p_status_empty(status);
+    } else if (i < 0 && blocks) {
+        some_wait(set);
+        i = some_first_done(set);
+    } else if (i < 0) {
+        some_pass(set, false);
+        i = some_first_done(set);
+    }
+    if (i < 0) {
+        some_set_close(set);
+        return DM_OK;
+    }
+    *index_p = i;
+    *flag = 1;
+    return DM_OK;
+}
+
 static int wait_any(int count, MPI_Request requests[], bool blocks, int *index, int *flag,
                     MPI_Status *status)
 {
     struct set set;
-    int err = some_set_open(&set, count, requests), i;
+    int err = some_find(&set, count, requests, blocks, index, flag, status);
 
-    *index = MPI_UNDEFINED;
-    *flag = 0;
-    if (err != DM_OK)
+    if (*index == MPI_UNDEFINED)
         return err;
-    if (set.n_active == 0) {
-        *flag = 1;
-        dm_p2p_status_empty(status);
-        some_set_close(&set);
-        return DM_OK;
-    }
-    i = some_first_done(&set);
-    if (i < 0 && !blocks) {
-        some_pass(&set, false);
-        i = some_first_done(&set);
-    }
-    if (i < 0 && blocks) {
-        some_wait(&set);
-        i = some_first_done(&set);
-    }
-    if (i >= 0) {
-        *index = i;
-        *flag = 1;
-        err = dm_p2p_complete(set.reqs[i], &requests[i], status);
-    }
+    err = dm_p2p_complete(set.reqs[*index], &requests[*index], status);
     some_set_close(&set);
     return err;
 }
@@ -224,4 +237,51 @@ int dm_testsome(int incount, MPI_Request requests[], int *outcount, int indices[
                 MPI_Status statuses[])
 {
     return wait_some(incount, requests, false, outcount, indices, statuses);
+}
+
+int dm_request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag,
+                              MPI_Status *status)
+{
+    struct set set;
+    int err = some_find(&set, count, requests, false, index, flag, status);
+
+    if (*index == MPI_UNDEFINED)
+        return err;
+    err = dm_p2p_look(set.reqs[*index], status);
+    some_set_close(&set);
+    return err;
+}
+
+static bool some_are_all_done(const struct set *set)
+{
+    for (int i = 0; i < set->count; i++)
+        if (set->reqs[i] != NULL && !dm_req_is_done(set->reqs[i]))
+            return false;
+    return true;
+}
+
+/* Those that are done stay, so progress is made for the others all the same. */
+int dm_request_get_status_some(int count, const MPI_Request requests[], int *outcount,
+                               int indices[], MPI_Status statuses[])
+{
+    bool has_statuses = statuses != MPI_STATUSES_IGNORE;
+    struct set set;
+    int n = 0;
+    int err = some_set_open(&set, count, requests);
+
+    *outcount = MPI_UNDEFINED;
+    if (err != DM_OK)
+        return err;
+    if (!some_are_all_done(&set))
+        some_pass(&set, false);
+    for (int i = 0; i < count && err == DM_OK; i++) {
+        if (set.reqs[i] == NULL || !dm_req_is_done(set.reqs[i]))
+            continue;
+        err = dm_p2p_look(set.reqs[i], has_statuses ? &statuses[n] : MPI_STATUS_IGNORE);
+        indices[n++] = i;
+    }
+    if (set.n_active > 0)
+        *outcount = n;
+    some_set_close(&set);
+    return err;
 }

@@ -52,7 +52,7 @@ static int group_of(const struct dm_comm *comm, int n, const int order[], struct
         return DM_FAIL(DM_ENOMEM, "list of %d processes", n);
     for (int i = 0; i < n; i++)
         procs[i] = dm_group_proc(comm->group, order != NULL ? order[i] : i);
-    err = dm_group_new(n, procs, group_p);
+    err = dm_group_new(n, procs, comm->group, group_p);
     free(procs);
     return err;
 }
