@@ -72,8 +72,8 @@ static void session_grant_kinds(struct dm_session *session, const struct dm_info
         snprintf(kind, sizeof(kind), "%s", at);
         if (strchr(at, ':') != NULL && session_has_kind(kind) &&
             (size_t)n + 1 + strlen(at) < sizeof(session->alloc_kinds))
-            n += snprintf(session->alloc_kinds + n, sizeof(session->alloc_kinds) - (size_t)n,
-                          ",%s", at);
+            n += snprintf(session->alloc_kinds + n, sizeof(session->alloc_kinds) - (size_t)n, ",%s",
+                          at);
     }
 }
 

@@ -14,7 +14,8 @@ struct dm_session {
     struct dm_errhandler *eh;
     struct dm_bsend *bsend; /* MPI_Session_attach_buffer, or NULL */
     int thread_level;
-    char alloc_kinds[MPI_MAX_INFO_VAL]; /* mpi_memory_alloc_kinds that it may have; "": was not asked */
+    char alloc_kinds
+        [MPI_MAX_INFO_VAL]; /* mpi_memory_alloc_kinds that it may have; "": was not asked */
 };
 
 #endif
