@@ -15,6 +15,7 @@ struct dm_coll_state {
     bool explains;                          /* tell which of them are taken */
     int n_segments;                         /* that this process is in */
     struct dm_list kept;      /* segments for the next communicator (mpi/node/kept.h) */
+    bool is_keeping;          /* not after the end: the communicators of the world go later */
     struct dm_list ready;     /* schedules that can go on */
     struct dm_list left;      /* those that wait for the program's thread */
     struct dm_chan_hook hook; /* on while there are any */

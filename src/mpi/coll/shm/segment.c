@@ -306,7 +306,7 @@ static void segment_on_comm_free(struct dm_comm *comm)
     if (shm == NULL)
         return;
     comm->coll = NULL;
-    if (shm->state != DM_COLL_SHM_READY || shm->shared == NULL ||
+    if (!dm_coll_state.is_keeping || shm->state != DM_COLL_SHM_READY || shm->shared == NULL ||
         atomic_load(&shm->shared->is_broken.value) != 0) {
         segment_drop(shm);
         free(shm);
@@ -336,6 +336,7 @@ static void segment_on_wake(void *arg, int proc, const struct dm_pkt *pkt, const
 void dm_coll_shm_start(void)
 {
     dm_list_init(&dm_coll_state.kept);
+    dm_coll_state.is_keeping = true;
     dm_core_on_comm_free(segment_on_comm_free);
     dm_chan_on_packet(dm_world.chan, DM_PKT_COLL_WAKE, segment_on_wake, NULL);
 }
@@ -343,4 +344,5 @@ void dm_coll_shm_start(void)
 void dm_coll_shm_stop(void)
 {
     dm_node_kept_stop(&dm_coll_state.kept);
+    dm_coll_state.is_keeping = false;
 }
