@@ -54,6 +54,8 @@ program f08own
     call requests()
     call files()
     call small_things()
+    call buffers()
+    call looks()
     call spawn_nothing()
     call MPI_Allreduce(fails, n, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     if (rank == 0 .and. n == 0) print *, 'all well'
@@ -439,5 +441,77 @@ contains
         call MPI_Group_free(group)
         call check('no group', group == MPI_GROUP_NULL)
         call MPI_Pcontrol(1)
+    end subroutine
+
+    ! Buffers for buffered sends of the process, a communicator and a session; automatic ones.
+    subroutine buffers()
+        integer, target, asynchronous :: room(MPI_BSEND_OVERHEAD)
+        integer :: value, got, length
+        integer(MPI_COUNT_KIND) :: long
+        type(MPI_Session) :: session
+        type(MPI_Request) :: request
+        type(c_ptr) :: was
+
+        call MPI_Comm_attach_buffer(MPI_COMM_SELF, room, 4 * MPI_BSEND_OVERHEAD)
+        value = 17
+        call MPI_Bsend(value, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF)
+        call MPI_Recv(got, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF, status)
+        call MPI_Comm_flush_buffer(MPI_COMM_SELF)
+        call MPI_Comm_detach_buffer(MPI_COMM_SELF, was, length)
+        call check('of a communicator', got == 17 .and. c_associated(was, c_loc(room)) .and. &
+            length == 4 * MPI_BSEND_OVERHEAD)
+        call MPI_Comm_attach_buffer(MPI_COMM_SELF, MPI_BUFFER_AUTOMATIC, 0_MPI_COUNT_KIND)
+        value = 18
+        call MPI_Bsend(value, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF)
+        call MPI_Recv(got, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF, status)
+        call MPI_Comm_iflush_buffer(MPI_COMM_SELF, request)
+        call MPI_Wait(request, MPI_STATUS_IGNORE)
+        call MPI_Comm_detach_buffer(MPI_COMM_SELF, was, long)
+        call check('automatic', got == 18 .and. c_associated(was, c_loc(MPI_BUFFER_AUTOMATIC)) .and. long == 0)
+        call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0)
+        call MPI_Buffer_flush()
+        call MPI_Buffer_detach(was, length)
+        call check('of the process', c_associated(was, c_loc(MPI_BUFFER_AUTOMATIC)))
+        call MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session)
+        call MPI_Session_attach_buffer(session, room, 4 * MPI_BSEND_OVERHEAD)
+        call MPI_Session_flush_buffer(session)
+        call MPI_Session_detach_buffer(session, was, length)
+        call check('of a session', c_associated(was, c_loc(room)))
+        call MPI_Session_finalize(session)
+    end subroutine
+
+    subroutine looks()
+        type(MPI_Request) :: requests(2)
+        type(MPI_Status) :: each(2)
+        type(MPI_Datatype) :: pair
+        type(MPI_Info) :: info
+        integer :: value, got, index, indices(2), field
+        logical :: flag
+
+        value = 5
+        requests(1) = MPI_REQUEST_NULL
+        call MPI_Irecv(got, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF, requests(2))
+        call MPI_Request_get_status_all(2, requests, flag, each)
+        call check('not all', .not. flag)
+        call MPI_Send(value, 1, MPI_INTEGER, 0, 4, MPI_COMM_SELF)
+        call MPI_Request_get_status_any(2, requests, index, flag, status)
+        call check('any', flag .and. index == 2 .and. status%MPI_TAG == 4)
+        call MPI_Request_get_status_some(2, requests, index, indices, each)
+        call check('some', index == 1 .and. indices(1) == 2)
+        call MPI_Request_get_status_all(2, requests, flag, MPI_STATUSES_IGNORE)
+        call check('all', flag)
+        call MPI_Wait(requests(2), status)
+        call MPI_Status_get_tag(status, field)
+        call check('tag', field == 4)
+        call MPI_Status_set_error(status, err=MPI_ERR_IO)
+        call MPI_Status_get_error(status, err=field)
+        call MPI_Status_set_source(status, 9)
+        call check('error and source', field == MPI_ERR_IO .and. status%MPI_SOURCE == 9)
+        call MPI_Type_get_value_index(MPI_REAL, MPI_REAL, pair)
+        call check('pair', pair == MPI_2REAL)
+        call MPI_Type_get_value_index(MPI_REAL, MPI_COMPLEX, pair)
+        call check('no pair', pair == MPI_DATATYPE_NULL)
+        call MPI_Get_hw_resource_info(info)
+        call MPI_Info_free(info)
     end subroutine
 end program

@@ -251,7 +251,7 @@ contains
     end subroutine
 
     subroutine others()
-        integer :: a(4, 4), old(MPI_STATUS_SIZE), again(MPI_STATUS_SIZE)
+        integer :: a(4, 4), old(MPI_STATUS_SIZE), again(MPI_STATUS_SIZE), length
         type(MPI_Status) :: new
 
         a = rank
@@ -261,6 +261,13 @@ contains
         call MPI_Sendrecv(a, 3, MPI_INTEGER, rank, 5, a(1, 4), 1, MPI_INTEGER, rank, 5, MPI_COMM_WORLD, old, err)
         call check('truncated', err /= MPI_SUCCESS)
         call MPI_Sendrecv(a, 1, MPI_INTEGER, rank, 6, a(1, 4), 1, MPI_INTEGER, rank, 6, MPI_COMM_WORLD, old, err)
+        call MPI_Status_get_tag(old, length, err)
+        call check('a field', length == 6)
+        call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0, err)
+        call MPI_Bsend(a, 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, err)
+        call MPI_Recv(a(1, 4), 1, MPI_INTEGER, 0, 1, MPI_COMM_SELF, again, err)
+        call MPI_Buffer_detach(a, length, err)
+        call check('an automatic buffer', err == MPI_SUCCESS .and. a(1, 4) == a(1, 1) .and. length == 0)
         call MPI_Status_f2f08(old, new, err)
         call MPI_Status_f082f(new, again, err)
         call check('status', new%MPI_TAG == 6 .and. new%MPI_SOURCE == rank .and. all(old == again))
