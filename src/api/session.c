@@ -252,15 +252,9 @@ int dm_group_from_session_pset(struct dm_session *session, const char *name,
     if (err != DM_OK)
         return err;
     group = (pset == PSET_WORLD ? dm_world.comm_world : dm_world.comm_self)->group;
-    err = dm_group_new(group->size, group->procs, NULL, group_p);
-    if (err != DM_OK)
-        return err;
-    (*group_p)->session = session->obj.handle;
-    err = dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
-    if (err != DM_OK) {
-        dm_group_unref(*group_p);
-        *group_p = NULL;
-    }
+    err = dm_group_copy(group, group_p);
+    if (err == DM_OK)
+        (*group_p)->session = session->obj.handle;
     return err;
 }
 

@@ -435,9 +435,7 @@ int dm_file_delete(const char *name, struct dm_info *info)
 
 int dm_file_get_group(struct dm_file *f, struct dm_group **group_p)
 {
-    int err = dm_group_new(f->group->size, f->group->procs, f->group, group_p);
-
-    return err == DM_OK ? dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj) : err;
+    return dm_group_copy(f->group, group_p);
 }
 
 int dm_file_get_amode(struct dm_file *f, int *amode)

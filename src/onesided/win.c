@@ -290,11 +290,7 @@ int dm_win_free(struct dm_win *win)
 
 int dm_win_get_group(struct dm_win *win, struct dm_group **group_p)
 {
-    int err = dm_group_new(win->group->size, win->group->procs, win->group, group_p);
-
-    if (err != DM_OK)
-        return err;
-    return dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
+    return dm_group_copy(win->group, group_p);
 }
 
 int dm_onesided_start(void)

@@ -57,6 +57,20 @@ int dm_group_of(int size, int *procs, const struct dm_group *from, struct dm_gro
     return DM_OK;
 }
 
+int dm_group_copy(const struct dm_group *from, struct dm_group **group_p)
+{
+    int err = dm_group_new(from->size, from->procs, from, group_p);
+
+    if (err != DM_OK)
+        return err;
+    err = dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
+    if (err != DM_OK) {
+        dm_group_unref(*group_p);
+        *group_p = NULL;
+    }
+    return err;
+}
+
 void dm_group_ref(struct dm_group *group)
 {
     group->obj.refs++;

@@ -30,6 +30,8 @@ int dm_group_new(int size, const int *procs, const struct dm_group *from,
                  struct dm_group **group_p);
 /* The same with procs itself, malloc's, which the group takes over, also when it fails; NULL: the identity. */
 int dm_group_of(int size, int *procs, const struct dm_group *from, struct dm_group **group_p);
+/* A copy with a handle, for the program. */
+int dm_group_copy(const struct dm_group *from, struct dm_group **group_p);
 void dm_group_ref(struct dm_group *group);
 void dm_group_unref(struct dm_group *group);
 /* Are all of its processes of this process's job? All of them say the same. */

@@ -73,6 +73,8 @@ static void bsend_reap(struct dm_bsend *b)
         if (!dm_req_is_done(&p->send->req))
             continue;
         dm_list_del(&p->node);
+        dm_p2p_watch(&p->send->req, NULL,
+                     NULL); /* others may hold it longer than the buffer is there */
         dm_req_unref(&p->send->req);
         if (b->is_automatic)
             free(p);
