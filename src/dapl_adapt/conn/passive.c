@@ -1,6 +1,6 @@
 /*
  * Requests of peers, by whichever thread has them: whose they are, which of two that cross counts,
- * accepting. A pipe in a later epoch is left to the main thread.
+ * accepting. Some are left to the main thread.
  */
 #include "dapl_adapt/conn/passive.h"
 
@@ -265,7 +265,20 @@ void dm_conn_answer(struct dm_link *link)
         dm_conn_reject(adapt, cr, reason);
 }
 
-/* A pipe that moves: what has arrived is the main thread's to count. */
+/*
+ * A pipe that moves: what has arrived is the main thread's to count. And one inside the host whose rings would be
+ * small, for good, until that thread has made room; until it comes. Who asks again has waited for long.
+ */
+static bool passive_is_for_main(const struct dm_link *link, const struct dm_ia *ia)
+{
+    const struct dm_conn *conn = link->conn;
+
+    if (link->kind != DM_LINK_PIPE)
+        return false;
+    return conn->epoch > 0 || (link->cr == DAT_HANDLE_NULL && ia->caps.is_local &&
+                               conn->who.foreign == NULL && dm_ring_has_to_wait(ia));
+}
+
 static void passive_defer(struct dm_link *link, struct dm_ia *ia, DAT_CR_HANDLE cr,
                           const struct dm_conn_private *priv)
 {
@@ -299,10 +312,12 @@ void dm_conn_on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
             priv.token = 0;
         reason = passive_identify(adapt, ia, &priv, priv.has_token ? &token : NULL, &link);
     }
-    if (reason == DM_REJECT_NONE && link->kind == DM_LINK_PIPE && link->conn->epoch > 0) {
+    if (reason == DM_REJECT_NONE && passive_is_for_main(link, ia)) {
         passive_defer(link, ia, cr, &priv);
         return;
     }
+    if (reason == DM_REJECT_NONE)
+        dm_conn_turn_away(link);
     if (reason == DM_REJECT_NONE && passive_accept(ia, cr, &priv, link) != DM_OK) {
         dm_log_error("cannot accept the connection of %s: %s", dm_who(adapt, link->conn->proc).text,
                      dm_err_detail());

@@ -108,17 +108,36 @@ void dm_ring_forbid_growth(void)
     is_growth_forbidden = true;
 }
 
+/* Events of a connection with rings as the settings have them. */
+static int ring_events(const struct dm_ia *ia)
+{
+    return DM_RING_EVENTS * (int)ia->adapt->rings.n_slots + RDMA_REQS;
+}
+
+/* Would the rings of the next connection be smaller for want of room for events? */
+static bool ring_is_crowded(const struct dm_ia *ia)
+{
+    return ia->depth.space < 2 * ring_events(ia) + 2 * RDMA_REQS;
+}
+
+bool dm_ring_has_to_wait(const struct dm_ia *ia)
+{
+    return is_growth_forbidden && ring_is_crowded(ia) && ia->depth.max > ia->depth.len;
+}
+
 /*
- * Space for another connection's events, before its rings have to be smaller for want of it. Not by
- * the server's thread, since others take events off the queue meanwhile.
+ * Space for the events of half as many connections as there are, since the server's thread makes some
+ * before this one looks again. It makes no space itself, as others take events off the queue meanwhile.
  */
 void dm_ring_grow(struct dm_ia *ia)
 {
-    int need = 2 * DM_RING_EVENTS * (int)ia->adapt->rings.n_slots + 4 * RDMA_REQS;
-    int len = 2 * ia->depth.len;
+    int need, len = 2 * ia->depth.len;
     DAT_RETURN rc;
 
-    if (is_growth_forbidden || ia->depth.space >= need || ia->depth.max <= ia->depth.len)
+    if (is_growth_forbidden || ia->depth.max <= ia->depth.len)
+        return;
+    need = (2 + ia->adapt->poll.n_active / 2) * ring_events(ia) + 2 * RDMA_REQS;
+    if (ia->depth.space >= need)
         return;
     if (len < ia->depth.len + need)
         len = ia->depth.len + need;

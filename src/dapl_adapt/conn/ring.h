@@ -31,10 +31,12 @@ void dm_ring_plan(struct dm_adapt *adapt);
  * the smallest can be registered. Lock held.
  */
 int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, uint32_t most_size);
-/* Make the event queue larger when another connection would be short of room. Lock held. */
+/* Make the event queue larger when some more connections would be short of room. Lock held. */
 void dm_ring_grow(struct dm_ia *ia);
 /* The calling thread is the connection server's: dm_ring_grow does nothing in it. */
 void dm_ring_forbid_growth(void);
+/* Would rings made by this thread be small, and those that the main thread makes not? Lock held. */
+bool dm_ring_has_to_wait(const struct dm_ia *ia);
 /* The peer has rings of this size: use the smaller ones. Before the pipe is set up. */
 void dm_ring_agree(struct dm_conn *conn, uint32_t n_slots, uint32_t slot_size);
 /* Can a peer with the same settings have rings of this size? */
