@@ -37,6 +37,7 @@ struct dm_net_credits {
     uint32_t n_peer_recvs; /* receives that the peer has granted, in all */
     uint32_t n_arrived;    /* messages in all, */
     uint32_t n_granted;    /* and our receives of which the peer knows */
+    uint32_t most_recvs;   /* of ours that have waited at a time */
 };
 
 /* Why and how the connection ends. */

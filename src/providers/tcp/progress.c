@@ -123,7 +123,7 @@ int dm_tcp_round(struct dm_net *net, bool is_thorough)
     if (!dm_list_is_empty(&ia->blocked))
         round_blocked(ia);
     dm_list_for_each_safe (it, next, &ia->late)
-        dm_tcp_out_late(dm_container_of(it, struct dm_tcp_conn, link_late));
+        dm_tcp_out_late(dm_container_of(it, struct dm_tcp_conn, link_late), false);
     is_thorough |= ia->net.n_setup > 0;
     if (is_thorough || ia->n_up > 0)
         n = round_sockets(ia, is_thorough);
@@ -142,13 +142,15 @@ int dm_tcp_round(struct dm_net *net, bool is_thorough)
     return n;
 }
 
-/* Who sleeps has to hear of space, and sends nothing. */
+/* Who sleeps has to hear of space, and sends nothing that could go with it. */
 bool dm_tcp_can_sleep(struct dm_net *net)
 {
     struct dm_tcp_ia *ia = (struct dm_tcp_ia *)net;
 
+    while (!dm_list_is_empty(&ia->late))
+        dm_tcp_out_late(dm_container_of(ia->late.next, struct dm_tcp_conn, link_late), true);
     dm_list_for_each (it, &ia->blocked)
         dm_tcp_conn_arm(dm_container_of(it, struct dm_tcp_conn, link_blocked), true);
-    return dm_list_is_empty(&ia->late) && dm_list_is_empty(&ia->net.waiting) &&
-           dm_list_is_empty(&ia->net.ending) && ia->net.n_redirected == 0;
+    return dm_list_is_empty(&ia->net.waiting) && dm_list_is_empty(&ia->net.ending) &&
+           ia->net.n_redirected == 0;
 }

@@ -106,20 +106,23 @@ bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struc
     return false;
 }
 
-/* Half of what there is at least. */
+/*
+ * Half of what there is at least. Who posts many again, one after the other, has few at first: not until
+ * half of the most there were has the peer to hear at once.
+ */
 void dm_tcp_recv_credit(struct dm_tcp_conn *conn)
 {
-    const struct dm_net_credits *credits = &conn->base.credits;
-    uint32_t n;
+    struct dm_net_credits *credits = &conn->base.credits;
+    uint32_t n_recvs = conn->base.ep->n_recvs, n_left, n_new;
 
     if (conn->base.state != DM_CONN_UP || conn->base.ep->srq != NULL)
         return;
-    n = credits->n_arrived + conn->base.ep->n_recvs;
-    if ((int32_t)(n - credits->n_granted) <= (int32_t)(credits->n_granted - credits->n_arrived))
-        return;
-    conn->out.is_ack_due = true;
-    if (!conn->base.net->is_in_round) /* else at its end */
-        dm_tcp_out_push(conn);
+    if (n_recvs > credits->most_recvs)
+        credits->most_recvs = n_recvs;
+    n_left = credits->n_granted - credits->n_arrived;
+    n_new = n_recvs - n_left;
+    if (n_new > n_left)
+        dm_tcp_out_grant(conn, 2 * n_new > credits->most_recvs);
 }
 
 bool dm_transport_recv_fits(struct dm_net_ep *ep, uint64_t len)

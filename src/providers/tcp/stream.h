@@ -19,8 +19,10 @@ void dm_tcp_out_retry(struct dm_tcp_conn *conn);
 /* Data have come: send what they ask for. An acknowledgement alone waits for some rounds where
  * requests answer what comes. */
 void dm_tcp_out_answer(struct dm_tcp_conn *conn);
-/* A round has passed. */
-void dm_tcp_out_late(struct dm_tcp_conn *conn);
+/* The peer may use more receives, which requests tell it, too: what is not urgent waits some rounds for one. */
+void dm_tcp_out_grant(struct dm_tcp_conn *conn, bool is_urgent);
+/* A round has passed, for one whose acknowledgement waits; and it was the last. */
+void dm_tcp_out_late(struct dm_tcp_conn *conn, bool is_last);
 /* Send a control frame as soon as may be. */
 void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data);
 /* Send a greeting. */

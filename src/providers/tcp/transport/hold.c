@@ -51,9 +51,9 @@ static void hold_count(struct dm_tcp_conn *conn)
         ia->is_read_over = false;
 }
 
-/* Only while the thread looks each millisecond: after it has seen that consumers poll no more it
- * makes a round, before it sleeps for longer. */
-static bool hold_is_safe(const struct dm_net *net)
+/* While the thread looks each millisecond: after it has seen that consumers poll no more it makes a
+ * round, before it sleeps for longer. */
+bool dm_tcp_hold_is_safe(const struct dm_net *net)
 {
     return net->mode == DM_NET_AUTO &&
            atomic_load_explicit(&net->progress.is_polled, memory_order_relaxed) &&
@@ -68,7 +68,7 @@ bool dm_tcp_hold_may(struct dm_tcp_conn *conn)
     hold_count(conn);
     is_guess = hold->is_after_read && hold->n_right >> hold->n_wrong >= RIGHT_MIN;
     hold->is_guess = is_guess && hold->since == 0;
-    return (hold->n_burst > BURST_MIN || is_guess) && hold_is_safe(conn->base.net) &&
+    return (hold->n_burst > BURST_MIN || is_guess) && dm_tcp_hold_is_safe(conn->base.net) &&
            (hold->since == 0 || dm_futex_now() - hold->since < HOLD_NS);
 }
 

@@ -7,6 +7,8 @@
 
 #include "providers/tcp/conn.h"
 
+/* Is there a round soon, whatever the consumer does? */
+bool dm_tcp_hold_is_safe(const struct dm_net *net);
 /* A request has been posted, and is the last of the queue: may it wait? */
 bool dm_tcp_hold_may(struct dm_tcp_conn *conn);
 /* Something is held from now on, if it has not been before. */

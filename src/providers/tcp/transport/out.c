@@ -28,6 +28,8 @@ enum { GATHER_DATA_MAX = 20480, GATHER_MAX = 65536 };
 enum { JOIN_MAX = 2304 };
 /* In the first the queue that brought the message is looked at once more. */
 enum { LATE_ROUNDS = 2 };
+/* Some microseconds, in which more receives may be posted. */
+enum { GRANT_ROUNDS = 32 };
 
 /* ---- frames ---- */
 
@@ -400,27 +402,51 @@ void dm_tcp_out_post(struct dm_tcp_conn *conn)
         dm_tcp_hold(conn);
 }
 
+/* An acknowledgement alone waits for so many rounds. */
+static void out_delay(struct dm_tcp_conn *conn, uint8_t n_rounds)
+{
+    conn->out.n_late = n_rounds;
+    dm_list_add_tail(&dm_tcp_conn_ia(conn)->late, &conn->link_late);
+}
+
 void dm_tcp_out_answer(struct dm_tcp_conn *conn)
 {
-    struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
+    const struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
     struct dm_tcp_out *out = &conn->out;
 
     /* Without the thread nobody says when the next round is. */
-    if (out->is_talking && out->is_ack_due && out->n_late == 0 && ia->net.pia.has_thread) {
-        out->n_late = LATE_ROUNDS;
-        dm_list_add_tail(&ia->late, &conn->link_late);
-    }
+    if (out->is_talking && out->is_ack_due && out->n_late == 0 && ia->net.pia.has_thread)
+        out_delay(conn, LATE_ROUNDS);
     out->has_talked = out->is_talking;
     out->is_talking = false;
     dm_tcp_out_push(conn);
 }
 
-void dm_tcp_out_late(struct dm_tcp_conn *conn)
+void dm_tcp_out_grant(struct dm_tcp_conn *conn, bool is_urgent)
 {
-    if (--conn->out.n_late > 0)
+    struct dm_tcp_out *out = &conn->out;
+
+    out->is_ack_due = true;
+    if (conn->base.net->is_in_round) /* at its end */
+        return;
+    is_urgent |= !dm_tcp_hold_is_safe(conn->base.net);
+    if (is_urgent && out->n_late > 0)
+        dm_tcp_out_late(conn, true);
+    else if (is_urgent)
+        dm_tcp_out_push(conn);
+    else if (out->n_late == 0)
+        out_delay(conn, GRANT_ROUNDS);
+}
+
+void dm_tcp_out_late(struct dm_tcp_conn *conn, bool is_last)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    out->n_late = is_last ? 0 : out->n_late - 1;
+    if (out->n_late > 0)
         return;
     dm_list_del(&conn->link_late);
-    if (conn->out.is_ack_due)
+    if (out->is_ack_due)
         dm_tcp_out_push(conn);
 }
 
