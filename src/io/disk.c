@@ -232,6 +232,15 @@ int dm_disk_read(const struct dm_disk *disk, void *buf, size_t len, uint64_t off
     return err;
 }
 
+bool dm_disk_read_cached(const struct dm_disk *disk, void *buf, size_t len, uint64_t offset)
+{
+    struct iovec all = {.iov_base = buf, .iov_len = len};
+    ssize_t n = disk->is_memory ? pread(disk->fd, buf, len, (off_t)offset)
+                                : preadv2(disk->fd, &all, 1, (off_t)offset, RWF_NOWAIT);
+
+    return n == (ssize_t)len;
+}
+
 /* What a call that writes has returned; adds to *done_p. False: an error, recorded in *err_p. */
 static bool disk_wrote(const struct dm_disk *disk, ssize_t n, uint64_t offset, size_t *done_p,
                        int *err_p)

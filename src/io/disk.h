@@ -44,6 +44,8 @@ int dm_disk_fail(const char *path, const char *what, int64_t offset, int errnum)
 /* *done_p: bytes that were moved, also after an error; reading less than asked is the end. */
 int dm_disk_read(const struct dm_disk *disk, void *buf, size_t len, uint64_t offset,
                  size_t *done_p);
+/* Read all of it, or say that it would take a device, or is not there; a local file. */
+bool dm_disk_read_cached(const struct dm_disk *disk, void *buf, size_t len, uint64_t offset);
 int dm_disk_write(const struct dm_disk *disk, const void *buf, size_t len, uint64_t offset,
                   size_t *done_p);
 /* Writing, where others of this process' ranges are in the same page. */

@@ -28,6 +28,7 @@ static struct {
     pthread_t thread;
     bool is_running;
     bool is_ending;
+    bool looks_soon; /* the thread waits for a job to be due, and no new one is before that */
     struct dm_list todo;
     struct dm_list done;
     atomic_int n_done;
@@ -124,7 +125,9 @@ static struct dm_io_job *worker_next(void)
         if (worker.is_ending || is_due(&first->due))
             return worker_take(&worker.todo);
         due = first->due; /* it may be gone while this waits */
+        worker.looks_soon = true;
         (void)pthread_cond_clockwait(&worker.cond, &worker.lock, CLOCK_MONOTONIC, &due);
+        worker.looks_soon = false;
     }
 }
 
@@ -190,7 +193,8 @@ bool dm_io_job_start(struct dm_io_job *job)
     dm_chan_hook_add(dm_world.chan, &worker.hook);
     pthread_mutex_lock(&worker.lock);
     dm_list_add_tail(&worker.todo, &job->link);
-    pthread_cond_signal(&worker.cond);
+    if (!worker.looks_soon)
+        pthread_cond_signal(&worker.cond);
     pthread_mutex_unlock(&worker.lock);
     return true;
 }

@@ -23,6 +23,7 @@
 #define N_RANGES    256
 #define PART_LOCAL  ((uint64_t)512 << 10) /* of a local file at a time: stays in the cache */
 #define PART_REMOTE ((uint64_t)8 << 20)   /* of another one: several messages to a server */
+#define AT_ONCE_LEN ((uint64_t)16 << 10)  /* costs less than to wake a thread */
 
 /* Of the processor: for a byte of a hole that is read, and for a range that is read by itself. */
 #define HOLE_PS       120
@@ -473,6 +474,26 @@ int dm_move_run(struct dm_move *m)
 {
     m->done = 0;
     return m->len > 0 ? move_from(m) : DM_OK;
+}
+
+bool dm_move_at_once(struct dm_move *m, int *err_p)
+{
+    struct iovec range;
+    int n;
+
+    if (m->len > AT_ONCE_LEN || !m->disk->is_local || !m->type->is_contig ||
+        dm_view_ranges(m->view, m->pos, m->len, &range, 1, &n) < m->len)
+        return false;
+    if (m->is_write) {
+        *err_p = dm_move_run(m);
+        return true;
+    }
+    *err_p = DM_OK;
+    if (!dm_disk_read_cached(m->disk, move_mem(m, 0), m->len, (uintptr_t)range.iov_base))
+        return false;
+    m->done = m->len;
+    m->n_way[DM_WAY_CONTIG] += m->len;
+    return true;
 }
 
 /* Does it begin somewhere else than at its first byte? Then it has no parts. */

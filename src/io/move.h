@@ -53,6 +53,11 @@ int dm_move_run(struct dm_move *m);
  * it is over, with *err_p. What is left may be done by another thread.
  */
 bool dm_move_part(struct dm_move *m, int *err_p);
+/*
+ * All of it, if that takes less than to have a thread do it: a short range of a file that this host has in memory.
+ * False: nothing was done.
+ */
+bool dm_move_at_once(struct dm_move *m, int *err_p);
 /* Before it has begun. */
 struct dm_move_cost dm_move_cost(const struct dm_move *m);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "channel/channel.h"
+#include "util/glock.h"
 
 static void io_req_free(struct dm_req *req)
 {
@@ -117,6 +118,20 @@ static void io_req_over(void *arg)
     io_req_moved(r);
 }
 
+/* Other threads of the program may go on meanwhile. */
+static bool io_req_at_once(struct dm_io_req *r)
+{
+    int levels = dm_glock_release_all(), err;
+    bool is_over = dm_move_at_once(&r->move, &err);
+
+    dm_glock_reacquire(levels);
+    if (!is_over)
+        return false;
+    dm_io_result_set(&r->result, err);
+    io_req_moved(r);
+    return true;
+}
+
 void dm_io_req_run(struct dm_io_req *r)
 {
     bool converts = io_req_converts(r);
@@ -127,7 +142,8 @@ void dm_io_req_run(struct dm_io_req *r)
         dm_io_req_complete(r);
         return;
     }
-
+    if (!converts && io_req_at_once(r))
+        return;
     r->job = (struct dm_io_job){.part = io_req_part, .over = io_req_over, .arg = r};
     if (!converts && dm_io_job_start(&r->job))
         return;

@@ -4,6 +4,8 @@
  */
 #include "io/access.h"
 
+#include "mpi/pt2pt/pt2pt.h"
+
 static int split_io_begin(struct dm_file *f, const struct dm_access *a, const char *what)
 {
     struct dm_req *req = NULL;
@@ -25,7 +27,7 @@ static int split_io_end(struct dm_file *f, const char *what, const void *buf, MP
                        f->disk.path, what);
     if (f->split.buf != buf)
         return DM_FAIL(DM_ERR_BUFFER, "buf is not that of %s_begin", what);
-    dm_file_drain(f);
+    dm_wait_for_job(req);
     f->split.what = NULL;
     err = req->err != DM_OK ? req->ops->finish(req, &req->status) : DM_OK;
     dm_access_status(status, dm_status_bytes(&req->status));

@@ -185,6 +185,8 @@ int dm_mrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message
              MPI_Status *status);
 int dm_imrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message,
               struct dm_req **req_p);
+/* Until a request of a file is complete: whoever waits does what a thread of the library would do. */
+void dm_wait_for_job(struct dm_req *req);
 /* Completion calls take the program's arrays: handles are resolved, checked and reset here. */
 int dm_wait(MPI_Request *request, MPI_Status *status);
 int dm_test(MPI_Request *request, int *flag, MPI_Status *status);

@@ -94,7 +94,7 @@ void dm_p2p_status_empty(MPI_Status *status)
 }
 
 /* A thread of the library moves its data, or this one does; others may need us meanwhile. */
-static void wait_for_job(struct dm_req *req)
+void dm_wait_for_job(struct dm_req *req)
 {
     uint32_t n_idle = 0;
 
@@ -113,7 +113,7 @@ static inline void wait_one(struct dm_req *req)
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
         dm_greq_wait(req);
     else if (dm_unlikely(req->kind == DM_REQ_IO))
-        wait_for_job(req);
+        dm_wait_for_job(req);
     else
         dm_wait_for(&req->n_pending);
 }
