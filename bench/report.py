@@ -261,7 +261,7 @@ def table_io(path):
     rows = [row for row in rows if row[0] != 'note']
     groups = grouped((tuple(row[:5]), row[5]) for row in rows)
     whos = once(row[0] for row in rows)
-    print('ms for all ranks; us a call of shared and open. Median over the rounds [least, most]')
+    print('ms for all ranks; us a call of shared, short and open. Median over the rounds [least, most]')
     print(f'{"ranks":>5} {"case":<12} {"bytes":>5} {"":<13}' + ''.join(f' {who:>26}' for who in whos) + '  to the best peer')
     ratios = []
     for place in once(tuple(row[1:5]) for row in rows):

@@ -7,11 +7,11 @@
  * CASE: ind (independent) or coll (collective) with a pattern, as coll_strided: contig, strided
  * (blocks of -s bytes by turns), mem (contiguous in the file, pieces of -s bytes in memory), 3d, 4d
  * (blocks of an array of doubles), bt (several blocks for each rank, appended five times, as in
- * NPB-BT); or shared (appends of -s bytes by the shared pointer), open (and close), overlap
- * (nonblocking beside computing). -b is what each rank has. -F does the same without MPI-IO: pwrite
+ * NPB-BT); or shared (appends of -s bytes by the shared pointer), short (nonblocking and split calls of
+ * -s bytes, waited for at once), open (and close), overlap (nonblocking beside computing). -b is what each rank has. -F does the same without MPI-IO: pwrite
  * of each range, or copies into a mapping.
  * Output lines "WHAT MEDIAN BEST": milliseconds for all ranks, of a write to a new file and of a
- * read of what the system has in memory; microseconds a call of shared and open. What was read is
+ * read of what the system has in memory; microseconds a call of shared, short and open. What was read is
  * compared with what was written.
  */
 #include <fcntl.h>
@@ -417,6 +417,63 @@ static void run_shared(void)
     report("shared", "", times, n_runs);
 }
 
+enum short_kind { SHORT_WRITE, SHORT_READ, SHORT_TEST, SHORT_SPLIT, N_SHORT };
+
+static void short_call(MPI_File f, enum short_kind kind, MPI_Offset at)
+{
+    MPI_Request req = MPI_REQUEST_NULL;
+    int n = (int)block, is_over = 0;
+
+    switch (kind) {
+    case SHORT_WRITE:
+        must(MPI_File_iwrite_at(f, at, buf, n, MPI_BYTE, &req), "MPI_File_iwrite_at");
+        break;
+    case SHORT_READ:
+        must(MPI_File_iread_at(f, at, buf, n, MPI_BYTE, &req), "MPI_File_iread_at");
+        break;
+    case SHORT_TEST:
+        must(MPI_File_iread_at(f, at, buf, n, MPI_BYTE, &req), "MPI_File_iread_at");
+        while (!is_over)
+            must(MPI_Test(&req, &is_over, MPI_STATUS_IGNORE), "MPI_Test");
+        break;
+    default:
+        must(MPI_File_write_at_all_begin(f, at, buf, n, MPI_BYTE), "MPI_File_write_at_all_begin");
+        must(MPI_File_write_at_all_end(f, buf, MPI_STATUS_IGNORE), "MPI_File_write_at_all_end");
+        break;
+    }
+    must(MPI_Wait(&req, MPI_STATUS_IGNORE), "MPI_Wait");
+}
+
+static void run_short(void)
+{
+    static const char *const names[N_SHORT] = {"iwrite", "iread", "iread_test", "split_write"};
+    enum { CALLS = 500 };
+    double times[N_SHORT][MOST_RUNS];
+
+    memory_make(block);
+    memory_fill();
+    for (int r = 0; r < n_runs; r++) {
+        MPI_File f;
+
+        fresh_file();
+        f = file_open(MPI_MODE_RDWR);
+        for (int k = 0; k < N_SHORT; k++) {
+            double start;
+
+            MPI_Barrier(MPI_COMM_WORLD);
+            start = now();
+            for (int i = 0; i < CALLS; i++)
+                short_call(f, (enum short_kind)k,
+                           ((MPI_Offset)i * size + rank) * (MPI_Offset)block);
+            times[k][r] = 1e6 * span(start) / CALLS;
+        }
+        memory_check();
+        MPI_File_close(&f);
+    }
+    for (int k = 0; k < N_SHORT; k++)
+        report(names[k], "", times[k], n_runs);
+}
+
 static void run_open(void)
 {
     enum { CALLS = 20 };
@@ -517,6 +574,8 @@ int main(int argc, char **argv)
     name = argv[optind];
     if (strcmp(what, "shared") == 0)
         run_shared();
+    else if (strcmp(what, "short") == 0)
+        run_short();
     else if (strcmp(what, "open") == 0)
         run_open();
     else if (strcmp(what, "ind_overlap") == 0 || strcmp(what, "coll_overlap") == 0)
