@@ -87,7 +87,10 @@ void dm_launch_jobs_end(struct dm_launch_jobs *jobs, int signo)
     jobs->is_ending = true;
     for (struct dm_launch_node *node = jobs->first; node != NULL; node = node->kin.next)
         node->is_ending = true;
+    /* All at once: those that still ran would miss those that have ended, and say so. */
+    dm_launch_jobs_signal(jobs, SIGSTOP);
     dm_launch_jobs_signal(jobs, signo);
+    dm_launch_jobs_signal(jobs, SIGCONT);
 }
 
 void dm_launch_jobs_kill(struct dm_launch_jobs *jobs)
