@@ -114,15 +114,15 @@ static int ring_events(const struct dm_ia *ia)
     return DM_RING_EVENTS * (int)ia->adapt->rings.n_slots + RDMA_REQS;
 }
 
-/* Would the rings of the next connection be smaller for want of room for events? */
-static bool ring_is_crowded(const struct dm_ia *ia)
+/* Would the rings of the next connection be smaller for want of space for events? */
+static bool ring_lacks_events(const struct dm_ia *ia)
 {
     return ia->depth.space < 2 * ring_events(ia) + 2 * RDMA_REQS;
 }
 
 bool dm_ring_has_to_wait(const struct dm_ia *ia)
 {
-    return is_growth_forbidden && ring_is_crowded(ia) && ia->depth.max > ia->depth.len;
+    return is_growth_forbidden && ring_lacks_events(ia) && ia->depth.max > ia->depth.len;
 }
 
 /*
