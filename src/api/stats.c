@@ -173,7 +173,10 @@ int dm_stats_print(struct dm_adapt *adapt)
 
     for (int i = 0; i < n; i++)
         mine[i] = least[i] = most[i] = sum[i] = stats[i].value;
-    err = stats_reduce(mine, least, n, MPI_MIN);
+    /* What follows makes connections: all have counted theirs before. */
+    err = dm_barrier(dm_world.comm_world);
+    if (err == DM_OK)
+        err = stats_reduce(mine, least, n, MPI_MIN);
     if (err == DM_OK)
         err = stats_reduce(mine, most, n, MPI_MAX);
     if (err == DM_OK)

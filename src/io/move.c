@@ -481,7 +481,7 @@ bool dm_move_at_once(struct dm_move *m, int *err_p)
     struct iovec range;
     int n;
 
-    if (m->len > AT_ONCE_LEN || !m->disk->is_local || !m->type->is_contig ||
+    if (m->len == 0 || m->len > AT_ONCE_LEN || !m->disk->is_local || !m->type->is_contig ||
         dm_view_ranges(m->view, m->pos, m->len, &range, 1, &n) < m->len)
         return false;
     if (m->is_write) {
