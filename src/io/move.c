@@ -23,7 +23,7 @@
 #define N_RANGES    256
 #define PART_LOCAL  ((uint64_t)512 << 10) /* of a local file at a time: stays in the cache */
 #define PART_REMOTE ((uint64_t)8 << 20)   /* of another one: several messages to a server */
-#define AT_ONCE_LEN ((uint64_t)16 << 10)  /* costs less than to wake a thread */
+#define AT_ONCE_LEN ((uint64_t)64 << 10)  /* costs less than to have a thread do it */
 
 /* Of the processor: for a byte of a hole that is read, and for a range that is read by itself. */
 #define HOLE_PS       120
