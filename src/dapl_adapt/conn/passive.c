@@ -267,7 +267,7 @@ void dm_conn_answer(struct dm_link *link)
 
 /*
  * A pipe that moves: what has arrived is the main thread's to count. And one inside the host whose rings would be
- * small, for good, until that thread has made room; until it comes. Who asks again has waited for long.
+ * small for good, while that thread can make space for their events. Who asks again has waited for it long enough.
  */
 static bool passive_is_for_main(const struct dm_link *link, const struct dm_ia *ia)
 {
@@ -279,6 +279,7 @@ static bool passive_is_for_main(const struct dm_link *link, const struct dm_ia *
                                conn->who.foreign == NULL && dm_ring_has_to_wait(ia));
 }
 
+/* Until the main thread comes; in the place of an older one. */
 static void passive_defer(struct dm_link *link, struct dm_ia *ia, DAT_CR_HANDLE cr,
                           const struct dm_conn_private *priv)
 {

@@ -31,7 +31,7 @@ void dm_ring_plan(struct dm_adapt *adapt);
  * the smallest can be registered. Lock held.
  */
 int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, uint32_t most_size);
-/* Make the event queue larger when some more connections would be short of room. Lock held. */
+/* Make the event queue larger when it has no space for some more connections. Lock held. */
 void dm_ring_grow(struct dm_ia *ia);
 /* The calling thread is the connection server's: dm_ring_grow does nothing in it. */
 void dm_ring_forbid_growth(void);

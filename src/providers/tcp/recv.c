@@ -113,16 +113,17 @@ bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struc
 void dm_tcp_recv_credit(struct dm_tcp_conn *conn)
 {
     struct dm_net_credits *credits = &conn->base.credits;
-    uint32_t n_recvs = conn->base.ep->n_recvs, n_left, n_new;
+    uint32_t n_recvs = conn->base.ep->n_recvs;
+    int32_t n_left, n_new;
 
     if (conn->base.state != DM_CONN_UP || conn->base.ep->srq != NULL)
         return;
     if (n_recvs > credits->most_recvs)
         credits->most_recvs = n_recvs;
-    n_left = credits->n_granted - credits->n_arrived;
-    n_new = n_recvs - n_left;
+    n_left = (int32_t)(credits->n_granted - credits->n_arrived);
+    n_new = (int32_t)n_recvs - n_left; /* below 0: the one that a message is arriving in */
     if (n_new > n_left)
-        dm_tcp_out_grant(conn, 2 * n_new > credits->most_recvs);
+        dm_tcp_out_grant(conn, 2 * (uint32_t)n_new > credits->most_recvs);
 }
 
 bool dm_transport_recv_fits(struct dm_net_ep *ep, uint64_t len)
