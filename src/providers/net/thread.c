@@ -6,6 +6,9 @@
  * that arriving data wakes nobody. Somebody who waits for events takes the
  * descriptors (pia.led, sleep.c); the thread sleeps meanwhile, longer and
  * longer as long as nothing happens.
+ *
+ * Where it wakes up late, others want the core. Then it looks less often: each look takes the core from
+ * one of them, and what it did for its consumer would come late anyway.
  */
 #include "providers/net/net.h"
 
@@ -16,7 +19,9 @@
 #include "util/slice.h"
 
 enum { WAIT_MIN_NS = 1000000, WAIT_MAX_NS = 64000000, BUSY_POLLS = 16 };
-enum { LOOK_NS = 1000000, SHORT_LOOK_NS = 100000, SHORT_FOR_NS = 16000000 };
+enum { SHORT_LOOK_NS = 100000, SHORT_FOR_NS = 16000000 };
+/* Looks are so many times as far apart as they are late, at most. */
+enum { LATE_TIMES = 4, LATE_MAX_NS = 8000000 };
 
 /* What the thread has seen of the consumers. */
 struct poll_watch {
@@ -25,6 +30,7 @@ struct poll_watch {
     uint32_t n;
     bool is_busy;
     bool is_same;
+    uint64_t look_ns; /* from one look to the next while they poll */
 };
 
 void dm_net_wake_thread(struct dm_net *net)
@@ -68,10 +74,17 @@ static bool thread_is_idle(struct dm_net *net, struct poll_watch *watch)
 }
 
 /* Off the descriptors, until somebody wakes us or the time has come. */
-static void thread_wait(struct dm_net *net, uint32_t word, uint64_t ns, uint64_t timer)
+static void thread_wait(struct dm_net *net, struct poll_watch *watch, uint32_t word, uint64_t ns,
+                        uint64_t timer)
 {
-    atomic_store(&net->progress.is_waiting, ns > WAIT_MIN_NS);
-    (void)dm_futex_wait(&net->progress.word, word, dm_net_earlier(timer, dm_futex_now() + ns));
+    uint64_t until = dm_futex_now() + ns, late;
+
+    atomic_store(&net->progress.is_waiting, ns > watch->look_ns);
+    if (dm_futex_wait(&net->progress.word, word, dm_net_earlier(timer, until)) == ETIMEDOUT &&
+        timer > until) {
+        late = LATE_TIMES * (dm_futex_now() - until);
+        watch->look_ns = late < WAIT_MIN_NS ? WAIT_MIN_NS : late < LATE_MAX_NS ? late : LATE_MAX_NS;
+    }
     atomic_store(&net->progress.is_waiting, false);
 }
 
@@ -85,7 +98,8 @@ static void thread_look_again(struct dm_net *net, struct poll_watch *watch, uint
 
     if (atomic_load(&net->pia.led) != NULL)
         return;
-    thread_wait(net, word, is_short ? SHORT_LOOK_NS : LOOK_NS, atomic_load(&net->next_timer));
+    thread_wait(net, watch, word, is_short ? SHORT_LOOK_NS : watch->look_ns,
+                atomic_load(&net->next_timer));
     if (n != atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed) ||
         atomic_load(&net->pia.led) != NULL || atomic_load(&net->progress.word) != word ||
         pthread_mutex_trylock(&net->pia.lock) != 0)
@@ -120,7 +134,7 @@ static bool thread_lock(struct dm_net *net, struct poll_watch *watch, bool is_id
 static void *net_progress_thread(void *arg)
 {
     struct dm_net *net = arg;
-    struct poll_watch watch = {0};
+    struct poll_watch watch = {.look_ns = WAIT_MIN_NS};
     uint64_t ns = WAIT_MIN_NS;
 
     dm_slice_shorten();
@@ -151,11 +165,11 @@ static void *net_progress_thread(void *arg)
         if (is_idle) {
             /* Nothing but one and the same waiter: look less often. */
             if (!watch.is_same)
-                ns = WAIT_MIN_NS;
+                ns = watch.look_ns;
             else if (ns < WAIT_MAX_NS)
                 ns *= 2;
             is_short = watch.short_until > dm_futex_now();
-            thread_wait(net, word, is_short ? SHORT_LOOK_NS : ns, timer);
+            thread_wait(net, &watch, word, is_short ? SHORT_LOOK_NS : ns, timer);
             thread_look_again(net, &watch, word, is_short);
             continue;
         }

@@ -66,13 +66,14 @@ struct dm_tcp_hold {
 };
 
 struct dm_tcp_out {
-    bool is_blocked; /* the socket was full */
-    bool is_armed;   /* and epoll tells when it is not */
-    bool is_ack_due; /* the peer waits for it, or for credits */
-    uint8_t n_late;  /* rounds in which a request may carry it first: link_late */
-    bool is_talking; /* a request has begun since data came last; */
-    bool has_talked; /* and one had when they came */
-    bool is_answer;  /* the frame is one (or was): answers and requests take turns */
+    bool is_blocked;   /* the socket was full */
+    bool is_armed;     /* and epoll tells when it is not */
+    bool is_ack_due;   /* the peer waits for it, or for credits */
+    bool is_grant_due; /* there are credits that the peer does not know of */
+    uint8_t n_late;    /* rounds in which a request may carry either first: link_late */
+    bool is_talking;   /* a request has begun since data came last; */
+    bool has_talked;   /* and one had when they came */
+    bool is_answer;    /* the frame is one (or was): answers and requests take turns */
     bool is_pushing;
     bool is_last_due;              /* there is a last frame, when answers are sent */
     bool is_piece;                 /* a frame is under way: */

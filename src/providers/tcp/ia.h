@@ -27,6 +27,7 @@ struct dm_tcp_ia {
     struct dm_list blocked;  /* connections whose socket was full: link_blocked */
     struct dm_list held;     /* those that hold requests back until the next round: link_held */
     uint32_t round;          /* number of the next round, */
+    bool was_idle;           /* the last one brought nothing, and no receive was posted since, */
     uint32_t read_round;     /* and of the one in which the last read was over: */
     bool is_read_over;       /* nothing short has been posted since */
     struct dm_list late;     /* those that may have an acknowledgement to send: link_late */

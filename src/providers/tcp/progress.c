@@ -127,6 +127,7 @@ int dm_tcp_round(struct dm_net *net, bool is_thorough)
     is_thorough |= ia->net.n_setup > 0;
     if (is_thorough || ia->n_up > 0)
         n = round_sockets(ia, is_thorough);
+    ia->was_idle = n == 0;
     ia->net.is_in_round = false;
     if (is_thorough && net->next_timer != DM_FUTEX_FOREVER) {
         uint64_t now = dm_futex_now();

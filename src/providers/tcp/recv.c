@@ -156,8 +156,10 @@ void dm_transport_recv_add(struct dm_net_ep *ep, struct dm_net_op *op)
 {
     dm_list_add_tail(&ep->recvs, &op->link);
     ep->n_recvs++;
-    if (ep->conn != NULL)
-        dm_tcp_recv_credit((struct dm_tcp_conn *)ep->conn);
+    if (ep->conn == NULL)
+        return;
+    dm_tcp_conn_ia((struct dm_tcp_conn *)ep->conn)->was_idle = false;
+    dm_tcp_recv_credit((struct dm_tcp_conn *)ep->conn);
 }
 
 void dm_transport_recv_answer(struct dm_net_ep *ep, uint64_t id, bool is_refused)

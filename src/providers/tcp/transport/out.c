@@ -28,8 +28,8 @@ enum { GATHER_DATA_MAX = 20480, GATHER_MAX = 65536 };
 enum { JOIN_MAX = 2304 };
 /* In the first the queue that brought the message is looked at once more. */
 enum { LATE_ROUNDS = 2 };
-/* Some microseconds, in which more receives may be posted. */
-enum { GRANT_ROUNDS = 32 };
+/* Some microseconds, in which more receives may be posted: while data come from others, too, so many times longer. */
+enum { GRANT_ROUNDS = 32, GRANT_BUSY = 16 };
 
 /* ---- frames ---- */
 
@@ -43,7 +43,7 @@ static void out_stamp(struct dm_tcp_conn *conn, struct dm_tcp_head *head)
     if (ep != NULL && ep->base.srq == NULL)
         conn->base.credits.n_granted = conn->base.credits.n_arrived + ep->base.n_recvs;
     head->n_granted = conn->base.credits.n_granted;
-    conn->out.is_ack_due = false;
+    conn->out.is_ack_due = conn->out.is_grant_due = false;
 }
 
 static void out_begin(struct dm_tcp_conn *conn)
@@ -402,11 +402,19 @@ void dm_tcp_out_post(struct dm_tcp_conn *conn)
         dm_tcp_hold(conn);
 }
 
-/* An acknowledgement alone waits for so many rounds. */
+/* An acknowledgement alone, or credits, wait for so many rounds. */
 static void out_delay(struct dm_tcp_conn *conn, uint8_t n_rounds)
 {
+    if (conn->out.n_late == 0)
+        dm_list_add_tail(&dm_tcp_conn_ia(conn)->late, &conn->link_late);
     conn->out.n_late = n_rounds;
-    dm_list_add_tail(&dm_tcp_conn_ia(conn)->late, &conn->link_late);
+}
+
+static void out_delay_end(struct dm_tcp_conn *conn)
+{
+    if (conn->out.n_late > 0)
+        dm_list_del(&conn->link_late);
+    conn->out.n_late = 0;
 }
 
 void dm_tcp_out_answer(struct dm_tcp_conn *conn)
@@ -415,8 +423,12 @@ void dm_tcp_out_answer(struct dm_tcp_conn *conn)
     struct dm_tcp_out *out = &conn->out;
 
     /* Without the thread nobody says when the next round is. */
-    if (out->is_talking && out->is_ack_due && out->n_late == 0 && ia->net.pia.has_thread)
+    if (!out->is_ack_due || (out->n_late > 0 && out->n_late <= LATE_ROUNDS))
+        ; /* nothing is due, or it waits already */
+    else if (out->is_talking && ia->net.pia.has_thread)
         out_delay(conn, LATE_ROUNDS);
+    else
+        out_delay_end(conn);
     out->has_talked = out->is_talking;
     out->is_talking = false;
     dm_tcp_out_push(conn);
@@ -426,26 +438,31 @@ void dm_tcp_out_grant(struct dm_tcp_conn *conn, bool is_urgent)
 {
     struct dm_tcp_out *out = &conn->out;
 
-    out->is_ack_due = true;
-    if (conn->base.net->is_in_round) /* at its end */
-        return;
-    is_urgent |= !dm_tcp_hold_is_safe(conn->base.net);
-    if (is_urgent && out->n_late > 0)
-        dm_tcp_out_late(conn, true);
-    else if (is_urgent)
+    if (conn->base.net->is_in_round) { /* at its end */
+        out->is_ack_due = true;
+    } else if (is_urgent || !dm_tcp_hold_is_safe(conn->base.net)) {
+        out->is_ack_due = true;
+        out_delay_end(conn);
         dm_tcp_out_push(conn);
-    else if (out->n_late == 0)
-        out_delay(conn, GRANT_ROUNDS);
+    } else {
+        if (!out->is_grant_due && !out->is_ack_due)
+            out_delay(conn, GRANT_ROUNDS);
+        out->is_grant_due = true;
+    }
 }
 
 void dm_tcp_out_late(struct dm_tcp_conn *conn, bool is_last)
 {
+    const struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
     struct dm_tcp_out *out = &conn->out;
 
-    out->n_late = is_last ? 0 : out->n_late - 1;
-    if (out->n_late > 0)
+    if (!is_last && !out->is_ack_due && !ia->was_idle && ia->round % GRANT_BUSY != 0)
+        return;
+    if (!is_last && --out->n_late > 0)
         return;
     dm_list_del(&conn->link_late);
+    out->n_late = 0;
+    out->is_ack_due |= out->is_grant_due;
     if (out->is_ack_due)
         dm_tcp_out_push(conn);
 }
