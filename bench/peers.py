@@ -48,7 +48,10 @@ def first_words(text):
 
 
 def libraries(build, provider, tmp, sources):
-    """Those that are installed; sources are those of the programs, which the build has as bench/NAME."""
+    """Those that are installed; sources are those of the programs, which the build has as bench/NAME.
+
+    Where the provider is one for networks, the peers send through sockets, too."""
+    is_local = provider == "datum-shm"
     found = [Library("datum", [f"{build}/bin/mpiexec", "-n", "N"], lambda p: f"{build}/bench/{p}",
                      {"DATUM_PROVIDER": provider})]
     sys_lib = f"/usr/lib/{os.uname().machine}-linux-gnu/libmpich.so.12"
@@ -58,14 +61,16 @@ def libraries(build, provider, tmp, sources):
         for name in ("libmpi.so.12", "libmpich.so.12"):
             os.symlink(sys_lib, f"{tmp}/mpich/{name}")
         found.append(Library("mpich", ["mpiexec.hydra", "-n", "N"], lambda p: f"{build}/bench/{p}",
-                             {"LD_LIBRARY_PATH": f"{tmp}/mpich"}))
+                             {"LD_LIBRARY_PATH": f"{tmp}/mpich"} |
+                             ({} if is_local else {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"})))
     else:
         print("MPICH is left out: install mpich and libmpich12 to compare with it")
     if shutil.which("mpirun.openmpi") and shutil.which("mpicc.openmpi"):
         for source in sources:
             name = os.path.splitext(os.path.basename(source))[0]
             subprocess.run(["mpicc.openmpi", "-O2", "-w", "-o", f"{tmp}/{name}", source], check=True)
-        found.append(Library("openmpi", ["mpirun.openmpi", "--oversubscribe", "-n", "N"],
+        mca = [] if is_local else ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+        found.append(Library("openmpi", ["mpirun.openmpi", "--oversubscribe"] + mca + ["-n", "N"],
                              lambda p: f"{tmp}/{p}",
                              {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}))
     else:

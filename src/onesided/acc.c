@@ -320,12 +320,11 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
     return acc_runs(&w);
 }
 
-int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
-                  MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_op *op,
-                  struct dm_win *win)
+static inline bool quick_accumulate(const void *origin, size_t origin_count,
+                                    struct dm_type *origin_type, int target, MPI_Aint disp,
+                                    size_t target_count, struct dm_type *target_type,
+                                    struct dm_op *op, struct dm_win *win, int *err_p)
 {
-    const struct dm_rma_call call = {.win = win, .target = target};
-
     if (dm_likely(origin_type == target_type && origin_count == target_count &&
                   origin_type->is_builtin && origin_type->size == origin_type->extent &&
                   origin_count <= INT32_MAX && op->is_builtin && op->obj.handle != MPI_NO_OP)) {
@@ -333,20 +332,45 @@ int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origi
         int basic = origin_type->basic;
         char *at = dm_rma_quick_update(win, target, disp, len, basic);
 
-        if (at != NULL && dm_op_check(op, origin_type) == DM_OK)
-            return dm_rma_combine(win, target, op, at, origin_count, basic, origin, NULL);
+        if (at == NULL || dm_op_check(op, origin_type) != DM_OK)
+            return false;
+        *err_p = dm_rma_combine(win, target, op, at, origin_count, basic, origin, NULL);
+        return true;
     }
+    return false;
+}
+
+bool dm_rma_quick_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
+                             int target, MPI_Aint disp, size_t target_count,
+                             struct dm_type *target_type, struct dm_op *op, struct dm_win *win,
+                             int *err_p)
+{
+    return quick_accumulate(origin, origin_count, origin_type, target, disp, target_count,
+                            target_type, op, win, err_p);
+}
+
+int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+                  MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_op *op,
+                  struct dm_win *win)
+{
+    const struct dm_rma_call call = {.win = win, .target = target};
+    int err;
+
+    if (quick_accumulate(origin, origin_count, origin_type, target, disp, target_count, target_type,
+                         op, win, &err))
+        return err;
     return target == MPI_PROC_NULL ? DM_OK
                                    : dm_rma_accumulate(&call, origin, origin_count, origin_type,
                                                        disp, target_count, target_type, op);
 }
 
-int dm_get_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
-                      void *result, size_t result_count, struct dm_type *result_type, int target,
-                      MPI_Aint disp, size_t target_count, struct dm_type *target_type,
-                      struct dm_op *op, struct dm_win *win)
+static inline bool quick_get_accumulate(const void *origin, size_t origin_count,
+                                        struct dm_type *origin_type, void *result,
+                                        size_t result_count, struct dm_type *result_type,
+                                        int target, MPI_Aint disp, size_t target_count,
+                                        struct dm_type *target_type, struct dm_op *op,
+                                        struct dm_win *win, int *err_p)
 {
-    const struct dm_rma_call call = {.win = win, .target = target};
     bool has_data = op->obj.handle != MPI_NO_OP;
 
     if (dm_likely(result_type == target_type && result_count == target_count &&
@@ -356,10 +380,37 @@ int dm_get_accumulate(const void *origin, size_t origin_count, struct dm_type *o
         size_t len = target_count * (size_t)target_type->size;
         char *at = dm_rma_quick_update(win, target, disp, len, target_type->basic);
 
-        if (at != NULL && (!has_data || dm_op_check(op, target_type) == DM_OK))
-            return dm_rma_combine(win, target, op, at, target_count, target_type->basic,
-                                  has_data ? origin : NULL, result);
+        if (at == NULL || (has_data && dm_op_check(op, target_type) != DM_OK))
+            return false;
+        *err_p = dm_rma_combine(win, target, op, at, target_count, target_type->basic,
+                                has_data ? origin : NULL, result);
+        return true;
     }
+    return false;
+}
+
+bool dm_rma_quick_get_accumulate(const void *origin, size_t origin_count,
+                                 struct dm_type *origin_type, void *result, size_t result_count,
+                                 struct dm_type *result_type, int target, MPI_Aint disp,
+                                 size_t target_count, struct dm_type *target_type, struct dm_op *op,
+                                 struct dm_win *win, int *err_p)
+{
+    return quick_get_accumulate(origin, origin_count, origin_type, result, result_count,
+                                result_type, target, disp, target_count, target_type, op, win,
+                                err_p);
+}
+
+int dm_get_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
+                      void *result, size_t result_count, struct dm_type *result_type, int target,
+                      MPI_Aint disp, size_t target_count, struct dm_type *target_type,
+                      struct dm_op *op, struct dm_win *win)
+{
+    const struct dm_rma_call call = {.win = win, .target = target};
+    int err;
+
+    if (quick_get_accumulate(origin, origin_count, origin_type, result, result_count, result_type,
+                             target, disp, target_count, target_type, op, win, &err))
+        return err;
     return target == MPI_PROC_NULL ? DM_OK
                                    : dm_rma_get_accumulate(&call, origin, origin_count, origin_type,
                                                            result, result_count, result_type, disp,

@@ -23,6 +23,20 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
                           struct dm_type *target_type, struct dm_op *op);
 
 /*
+ * What most calls are: elements of a predefined type in memory that this process can address, which it updates
+ * at once. False: they are not, and nothing was done. *err_p is that of the call.
+ */
+bool dm_rma_quick_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
+                             int target, MPI_Aint disp, size_t target_count,
+                             struct dm_type *target_type, struct dm_op *op, struct dm_win *win,
+                             int *err_p);
+bool dm_rma_quick_get_accumulate(const void *origin, size_t origin_count,
+                                 struct dm_type *origin_type, void *result, size_t result_count,
+                                 struct dm_type *result_type, int target, MPI_Aint disp,
+                                 size_t target_count, struct dm_type *target_type, struct dm_op *op,
+                                 struct dm_win *win, int *err_p);
+
+/*
  * Request forms: begin checks the epoch (DM_ERR_RMA_SYNC outside passive target ones) and makes
  * the request of a call; step is one transfer of it that is over; end ends the call
  * itself: with an error of its own there is no request.

@@ -73,6 +73,17 @@ int dm_rma_req_end(struct dm_rma_call *call, int err, struct dm_req **req_p)
     return err;
 }
 
+/* Memory that this process can address: nothing is left to wait for when the call returns. */
+static bool req_is_done_by_call(const struct dm_win *win, int target)
+{
+    return dm_rma_is_passive(win, target) && win->peers[target].map != NULL;
+}
+
+static int req_done(int err, struct dm_req **req_p)
+{
+    return err == DM_OK ? dm_req_new_done(req_p) : err;
+}
+
 int dm_rput(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
             MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win,
             struct dm_req **req_p)
@@ -82,6 +93,10 @@ int dm_rput(const void *origin, size_t origin_count, struct dm_type *origin_type
 
     if (target == MPI_PROC_NULL)
         return dm_req_new_done(req_p);
+    if (req_is_done_by_call(win, target))
+        return req_done(
+            dm_put(origin, origin_count, origin_type, target, disp, target_count, target_type, win),
+            req_p);
     err = dm_rma_req_begin(&call);
     if (err != DM_OK)
         return err;
@@ -98,6 +113,10 @@ int dm_rget(void *origin, size_t origin_count, struct dm_type *origin_type, int 
 
     if (target == MPI_PROC_NULL)
         return dm_req_new_done(req_p);
+    if (req_is_done_by_call(win, target))
+        return req_done(
+            dm_get(origin, origin_count, origin_type, target, disp, target_count, target_type, win),
+            req_p);
     err = dm_rma_req_begin(&call);
     if (err != DM_OK)
         return err;
@@ -114,6 +133,10 @@ int dm_raccumulate(const void *origin, size_t origin_count, struct dm_type *orig
 
     if (target == MPI_PROC_NULL)
         return dm_req_new_done(req_p);
+    if (req_is_done_by_call(win, target) &&
+        dm_rma_quick_accumulate(origin, origin_count, origin_type, target, disp, target_count,
+                                target_type, op, win, &err))
+        return req_done(err, req_p);
     err = dm_rma_req_begin(&call);
     if (err != DM_OK)
         return err;
@@ -132,6 +155,11 @@ int dm_rget_accumulate(const void *origin, size_t origin_count, struct dm_type *
 
     if (target == MPI_PROC_NULL)
         return dm_req_new_done(req_p);
+    if (req_is_done_by_call(win, target) &&
+        dm_rma_quick_get_accumulate(origin, origin_count, origin_type, result, result_count,
+                                    result_type, target, disp, target_count, target_type, op, win,
+                                    &err))
+        return req_done(err, req_p);
     err = dm_rma_req_begin(&call);
     if (err != DM_OK)
         return err;

@@ -422,13 +422,13 @@ void dm_tcp_out_answer(struct dm_tcp_conn *conn)
     const struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
     struct dm_tcp_out *out = &conn->out;
 
-    /* Without the thread nobody says when the next round is. */
-    if (!out->is_ack_due || (out->n_late > 0 && out->n_late <= LATE_ROUNDS))
-        ; /* nothing is due, or it waits already */
-    else if (out->is_talking && ia->net.pia.has_thread)
-        out_delay(conn, LATE_ROUNDS);
-    else
-        out_delay_end(conn);
+    /* Credits may have waited, for longer. Without the thread nobody says when the next round is. */
+    if (out->is_ack_due && (out->n_late == 0 || out->n_late > LATE_ROUNDS)) {
+        if (out->is_talking && ia->net.pia.has_thread)
+            out_delay(conn, LATE_ROUNDS);
+        else
+            out_delay_end(conn);
+    }
     out->has_talked = out->is_talking;
     out->is_talking = false;
     dm_tcp_out_push(conn);
