@@ -93,6 +93,8 @@ static _Atomic int n_calls;
 static DAT_CNO_HANDLE agent_cno;
 static DAT_EVD_HANDLE agent_evd;
 static _Atomic int n_events;
+static _Atomic int n_ended;
+static _Atomic int is_over; /* the queue may be freed */
 
 static void count(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 {
@@ -108,9 +110,12 @@ static void rearm(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 
     CHECK(instance == &n_calls);
     atomic_fetch_add(&n_calls, 1);
-    atomic_fetch_add(&n_events, drain(evd));
-    OK(dat_cno_modify_agent(agent_cno, agent));
-    atomic_fetch_add(&n_events, drain(evd));
+    if (!atomic_load(&is_over)) {
+        atomic_fetch_add(&n_events, drain(evd));
+        OK(dat_cno_modify_agent(agent_cno, agent));
+        atomic_fetch_add(&n_events, drain(evd));
+    }
+    atomic_fetch_add(&n_ended, 1);
 }
 
 static void suicide(DAT_PVOID instance, DAT_EVD_HANDLE evd)
@@ -170,10 +175,13 @@ static void agents(struct dt *t)
     /* A storm of events, none of which may be forgotten. */
     agent.instance_data = &n_calls;
     agent.proxy_agent_func = rearm;
+    atomic_store(&n_calls, 0);
     OK(dat_cno_modify_agent(agent_cno, agent));
     for (int i = 0; i < STORM; i++)
         post(agent_evd);
     until(&n_events, STORM + 1);
+    atomic_store(&is_over, 1);
+    until(&n_ended, atomic_load(&n_calls));
     OK(dat_evd_free(agent_evd));
     OK(dat_cno_free(agent_cno)); /* while armed */
     atomic_store(&n_calls, 0);
