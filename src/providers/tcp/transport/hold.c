@@ -51,8 +51,8 @@ static void hold_count(struct dm_tcp_conn *conn)
         ia->is_read_over = false;
 }
 
-/* While the thread looks each millisecond: after it has seen that consumers poll no more it makes a
- * round, before it sleeps for longer. */
+/* While the thread looks each millisecond, or each few where it comes late: after it has seen that
+ * consumers poll no more it makes a round, before it sleeps for longer. */
 bool dm_tcp_hold_is_safe(const struct dm_net *net)
 {
     return net->mode == DM_NET_AUTO &&
