@@ -88,6 +88,19 @@ struct dm_tcp_op *dm_tcp_recv_take(struct dm_tcp_ep *ep, uint64_t len)
     return NULL;
 }
 
+/*
+ * The peer has used all that it knows of. What was posted since it was told need not have been half of
+ * what there was, and nobody may post again before more has come.
+ */
+static void recv_credit_last(struct dm_tcp_conn *conn)
+{
+    const struct dm_net_credits *credits = &conn->base.credits;
+
+    if (conn->base.ep->srq == NULL && conn->base.ep->n_recvs > 0 &&
+        (int32_t)(credits->n_granted - credits->n_arrived) <= 0)
+        dm_tcp_out_grant(conn, true);
+}
+
 bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struct dm_tcp_head *head,
                          uint64_t len)
 {
@@ -100,6 +113,7 @@ bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struc
     if (head->type == DM_TCP_SEND_INVAL && !dm_rmr_invalidate(&ep->base.ep, head->value))
         how.status = DAT_DTO_ERR_LOCAL_PROTECTION;
     ep->base.conn->credits.n_arrived++;
+    recv_credit_last(dm_tcp_ep_conn(ep));
     if (tcp_recv_complete(ep, op, &how) && how.status == ok)
         return true;
     dm_tcp_conn_nak(dm_tcp_ep_conn(ep), how.status == ok ? DM_NAK_RESPONDER : DM_NAK_ACCESS);
