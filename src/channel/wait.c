@@ -44,6 +44,7 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
                          .yield_ns = 20000,
                          .spin_ns = 500000,
                          .learns = true,
+                         .by_message = true,
                          .sleep_us = {50, 500},
                          .sleep_max_us = {100000, 100000}},
     /* The writer sends a packet: sleeps may be long from the start. */
@@ -54,6 +55,7 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
                       .yield_ns = 20000,
                       .spin_ns = 500000,
                       .learns = true,
+                      .by_message = true,
                       .sleep_us = {2000, 2000},
                       .sleep_max_us = {100000, 100000}},
     /* While every process has a core nobody wakes us: 1 ms at most. Else somebody does; lost peers are looked for.
@@ -194,7 +196,9 @@ void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
     bool has_thread = chan->progress_thread != NULL && !dm_glock_is_progress_thread();
     const struct dm_wait_policy *policy = w->policy;
     uint64_t most = policy->sleep_max_us[w->is_oversubscribed];
-    uint64_t us = w->sleep_us < most && !has_thread ? w->sleep_us : most;
+    bool is_long = has_thread || w->sleep_us >= most ||
+                   (policy->by_message && w->is_oversubscribed && dm_adapt_is_woken(chan->adapt));
+    uint64_t us = is_long ? most : w->sleep_us;
     bool is_news = false;
 
     dm_wait_look_after(chan, dm_clock_ns());

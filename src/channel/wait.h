@@ -37,6 +37,7 @@ struct dm_wait_policy {
     uint64_t spin_ns;     /* of yielding before the first sleep, when they have not */
     uint32_t yields;      /* at least so many before that, however long they have taken */
     bool learns;          /* waits where yielding was in vain make the next ones sleep at once */
+    bool by_message;      /* what is waited for comes as a message, and no other way */
     uint32_t sleep_us[2]; /* the first sleep; each is twice as long as the one before, */
     uint32_t sleep_max_us[2]; /* at most so long */
 };

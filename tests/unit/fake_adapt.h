@@ -304,6 +304,12 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     fake.n_waits++;
 }
 
+bool dm_adapt_is_woken(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return false;
+}
+
 size_t dm_adapt_proc_max(const struct dm_adapt *adapt)
 {
     (void)adapt;

@@ -37,6 +37,17 @@ static int prepare_rdmaq(struct dm_rdmaq *rdmaq, struct dm_ia *ia, int rq_size)
     return rdmaq->posted != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
 }
 
+/*
+ * Requests of the pipe: a record has two in the basic design. Where a completion is a message of its own,
+ * for which both sides make system calls, there are few.
+ */
+static int prepare_requests(const struct dm_conn *conn, const struct dm_ia *ia)
+{
+    return (conn->adapt->rings.is_basic || dm_ia_is_software(ia) ? 4 : 2) *
+               (int)conn->ring.n_slots +
+           8;
+}
+
 /* The region is registered with the pipe's rail; its memory stays when that changes. */
 static int prepare_region(struct dm_conn *conn, const struct dm_link *link, struct dm_ia *ia)
 {
@@ -60,8 +71,7 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
         ia->depth.space -= conn->ring.n_events;
         err = dm_region_move(ia, &conn->region);
     }
-    conn->sq_size = prepare_min((conn->adapt->rings.is_basic ? 4 : 2) * (int)conn->ring.n_slots + 8,
-                                ia->limits.max_req);
+    conn->sq_size = prepare_min(prepare_requests(conn, ia), ia->limits.max_req);
     return err;
 }
 

@@ -124,6 +124,16 @@ static char *setup_find_shadow(const struct dm_conn *conn)
                : conn->region.ptr + dm_region_shadow(conn->ring.n_slots, conn->ring.stride);
 }
 
+/* Records up to the next completion: meanwhile others may go, as many as there are credits. */
+static uint32_t setup_signals(const struct dm_conn *conn)
+{
+    uint32_t n = conn->tx.sq.size / (conn->adapt->rings.is_basic ? 8 : 4);
+
+    if (dm_ia_is_software(conn->ia) && conn->tx.sq.size > 4 * conn->ring.n_slots)
+        n = (conn->tx.sq.size - conn->ring.n_slots) / 2;
+    return n > 0 ? n : 1;
+}
+
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
     struct dm_tx *tx = &conn->tx;
@@ -145,10 +155,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->rctx = ctx;
     setup_pieces(tx);
     tx->sq.size = (uint32_t)conn->sq_size;
-    tx->sq.signal_every = tx->sq.size / (conn->adapt->rings.is_basic ? 8 : 4);
-    if (tx->sq.signal_every == 0)
-        tx->sq.signal_every = 1;
-    tx->until_signal = tx->sq.signal_every;
+    tx->until_signal = tx->sq.signal_every = setup_signals(conn);
     tx->protocol = conn->is_sendrecv             ? DM_RECORD_SEND
                    : conn->adapt->rings.is_basic ? DM_RECORD_BASIC
                                                  : DM_RECORD_WRITE;

@@ -113,6 +113,12 @@ static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enu
     return timeout_us < most ? timeout_us : most;
 }
 
+bool dm_adapt_is_woken(const struct dm_adapt *adapt)
+{
+    return adapt->rails.n_ias == 1 && adapt->poll.n_active > 0 &&
+           adapt->poll.n_sendrecv == adapt->poll.n_active && !adapt->poll.datagrams.is_on;
+}
+
 static void wait_pause_ns(long ns)
 {
     const struct timespec pause = {0, ns};

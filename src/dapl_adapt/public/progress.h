@@ -20,6 +20,8 @@ int dm_adapt_poll(struct dm_adapt *adapt);
  * wake us by itself and the time-out stands in (then timeout_us is cut to what is safe).
  */
 void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
+/* Does all that comes wake who is in dm_adapt_wait, as completions do? Then it may wait long from the start. */
+bool dm_adapt_is_woken(const struct dm_adapt *adapt);
 
 /*
  * The same in two steps for a thread of the library's own that sleeps while the program computes:
