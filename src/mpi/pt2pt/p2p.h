@@ -185,7 +185,9 @@ void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
 void dm_p2p_rndv_instead(struct dm_p2p_req *r);
 /* A receive that is timed (r->rndv.select) has got len bytes; 0: it failed. */
 void dm_p2p_rndv_measured(struct dm_p2p_req *r, size_t len);
-/* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
+/* Packed bytes of a send's data, from offset on. */
+void dm_p2p_pack(const struct dm_p2p_req *r, size_t offset, void *dst, size_t len);
+/* The same, for dm_chan_send.read. */
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
 
 /* ---- tally.c ---- */

@@ -37,8 +37,7 @@ static void rts_read(struct dm_chan_send *send, size_t offset, void *dst, size_t
         memcpy(dst, (const char *)rts + offset, n);
     }
     if (n < len)
-        dm_type_pack(r->buf, r->count, r->type, offset + n - sizeof(*rts), (char *)dst + n,
-                     len - n);
+        dm_p2p_pack(r, offset + n - sizeof(*rts), (char *)dst + n, len - n);
 }
 
 /* For tools: messages of the program. */
@@ -100,7 +99,7 @@ void dm_p2p_rndv_instead(struct dm_p2p_req *r)
 
     rts_prepare(r, &r->node.key, &h);
     memcpy(r->io.send.hdr, &h, sizeof(h));
-    r->req.n_pending = 1; /* the answer */
+    r->req.n_pending = 1 + r->is_recalling; /* the answers */
 }
 
 /* ---- receiving ---- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mpi/pt2pt/p2p.h"
+#include "util/copy.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/port.h"
@@ -72,15 +73,24 @@ void dm_p2p_eager_sent(struct dm_chan_send *send, int err)
 
     /* What did not go is not matched either. */
     if (err != DM_OK)
-        r->req.n_pending = 1;
+        r->req.n_pending = 1 + r->is_recalling;
     dm_p2p_req_step(r, err);
+}
+
+/* A buffered send's data are packed at addr, and those of the program may have changed. */
+void dm_p2p_pack(const struct dm_p2p_req *r, size_t offset, void *dst, size_t len)
+{
+    if (r->addr != NULL)
+        dm_copy(dst, r->addr + offset, len);
+    else
+        dm_type_pack(r->buf, r->count, r->type, offset, dst, len);
 }
 
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
 
-    dm_type_pack(r->buf, r->count, r->type, r->rndv.base + offset, dst, len);
+    dm_p2p_pack(r, r->rndv.base + offset, dst, len);
 }
 
 void dm_p2p_send_as_rndv(struct dm_chan_send *send)
