@@ -206,7 +206,8 @@ static void call_bound(const struct dm_errhandler *eh, void *handle, int *code)
 /* What the call returns: the code as the function leaves it. C++ has no codes: its functions throw. */
 static int call_user(const struct dm_errhandler *eh, const void *handle, int code)
 {
-    int object = 0; /* a copy: the function might change it */
+    int object = 0;           /* a copy: the function might change it */
+    bool is_cxx = eh->is_cxx; /* which may be gone afterwards */
     MPI_File file;
 
     if (eh->object == DM_KIND_FILE)
@@ -223,7 +224,7 @@ static int call_user(const struct dm_errhandler *eh, const void *handle, int cod
         eh->fn.session(&object, &code);
     else
         eh->fn.comm(&object, &code);
-    return eh->is_cxx ? MPI_SUCCESS : code;
+    return is_cxx ? MPI_SUCCESS : code;
 }
 
 int dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text)
@@ -257,6 +258,7 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, int err, void *o
     struct dm_win *win = fn->owner == DM_OWNER_WIN ? owner : NULL;
     struct dm_session *session = owner;
     struct dm_file *file = fn->owner == DM_OWNER_FILE ? owner : NULL;
+    struct dm_errhandler *eh;
 
     if (fn->owner == DM_OWNER_BLAME)
         dm_core_blamed(&comm, &win, &file);
@@ -265,8 +267,12 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, int err, void *o
     /* MPICH's programs rely on it: there that is found before any communicator is looked at. */
     if (comm != NULL && err == DM_ERR_NEWCOMM)
         comm = dm_world.comm_world;
-    if (comm != NULL)
-        return set_one(comm->eh, &comm->obj, handle_p);
+    if (comm != NULL) {
+        eh = set_one(comm->eh, &comm->obj, handle_p);
+        if (comm->is_freed && *handle_p == &comm->obj.handle)
+            *handle_p = &no_comm;
+        return eh;
+    }
     if (fn->owner == DM_OWNER_FILE || file != NULL)
         return dm_file_errhandler(file, handle_p);
     if (fn->owner == DM_OWNER_SESSION && session != NULL) {
@@ -333,7 +339,6 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     put_call(&sb, fn, ap);
     va_end(ap);
     eh = handler_of(fn, err, owner, &handle);
-    dm_core_blame(NULL, NULL);
 
     dm_strbuf_init(&sb, text, sizeof(text));
     dm_strbuf_addf(&sb, "%s: ", call);
@@ -351,7 +356,9 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     say_returned(fn, err, text);
     if (dm_api.is_slow)
         dm_api_leave(); /* the handler may throw, or jump away */
-    return dm_errcode_raise(eh, handle, code, text);
+    code = dm_errcode_raise(eh, handle, code, text);
+    dm_core_blame(NULL, NULL);
+    return code;
 }
 
 int dm_api_unsupported(const struct dm_fn *fn, const char *part)

@@ -9,6 +9,7 @@ struct dm_event_state dm_event_state;
 
 static struct {
     struct dm_comm *comm;
+    struct dm_comm *held; /* comm, if it was freed, and the request that fails is the last of it */
     struct dm_win *win;
     struct dm_file *file;
     bool is_coll;
@@ -18,6 +19,12 @@ static struct dm_group group_empty = {.rank = MPI_UNDEFINED, .session = MPI_SESS
 
 void dm_core_blame(struct dm_comm *comm, struct dm_win *win)
 {
+    struct dm_comm *before = blame.held;
+
+    blame.held = comm != NULL && comm->is_freed ? comm : NULL;
+    if (blame.held != NULL)
+        dm_comm_ref(comm);
+    dm_comm_unref(before);
     blame.comm = comm;
     blame.win = win;
     blame.file = NULL;

@@ -27,15 +27,12 @@ int dm_p2p_resolve_more(const MPI_Request *request, struct dm_req **req_p)
 
 void dm_p2p_blame(const struct dm_req *req)
 {
-    /* A communicator that ends with this request has no error handler to call. */
-    bool is_alive = req->comm != NULL && req->comm->obj.refs > 1;
-
     if (req->kind == DM_REQ_IO)
         dm_core_blame_file(req->file);
-    else if (is_alive && (req->kind == DM_REQ_COLL || req->kind == DM_REQ_PERSISTENT))
+    else if (req->kind == DM_REQ_COLL || req->kind == DM_REQ_PERSISTENT)
         dm_core_blame_coll(req->comm);
     else
-        dm_core_blame(is_alive ? req->comm : NULL, req->win);
+        dm_core_blame(req->comm, req->win);
 }
 
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status)
