@@ -214,8 +214,9 @@ function make_mpif() {
     addresses(0)
     predefined_functions()
     print "      EXTERNAL MPI_WTIME, MPI_WTICK, PMPI_WTIME, PMPI_WTICK"
-    print "      DOUBLE PRECISION MPI_WTIME, MPI_WTICK"
-    print "      DOUBLE PRECISION PMPI_WTIME, PMPI_WTICK"
+    # also where the compiler makes DOUBLE PRECISION longer
+    print "      REAL(KIND=SELECTED_REAL_KIND(15,307)) MPI_WTIME, MPI_WTICK"
+    print "      REAL(KIND=SELECTED_REAL_KIND(15,307)) PMPI_WTIME, PMPI_WTICK"
     print "      EXTERNAL MPI_AINT_ADD, MPI_AINT_DIFF"
     print "      EXTERNAL PMPI_AINT_ADD, PMPI_AINT_DIFF"
     print "      INTEGER(KIND=MPI_ADDRESS_KIND) MPI_AINT_ADD, MPI_AINT_DIFF"

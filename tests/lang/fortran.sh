@@ -20,6 +20,18 @@ cat >old.f <<'END'
       END
 END
 
+# REAL and DOUBLE PRECISION may be longer: MPI's times are not.
+cat >wide.f90 <<'END'
+program wide
+    implicit none
+    include 'mpif.h'
+    integer ierr
+    call MPI_INIT(ierr)
+    if (kind(MPI_WTIME()) == 8 .and. MPI_WTIME() > 0 .and. MPI_WTICK() > 0 .and. MPI_WTICK() < 1) print *, 'all well'
+    call MPI_FINALIZE(ierr)
+end
+END
+
 for modules in $(fortran_modules); do
     export DATUM_MODULES=$modules
     # A program, as it is and in the old form of one line of 72 columns in capitals.
@@ -39,6 +51,8 @@ for modules in $(fortran_modules); do
 
     check "$modules: Fortran 77" mpif77 -o old old.f
     check "$modules: Fortran 77 runs" runs 2 old
+    check "$modules: long reals" mpifort -fdefault-real-8 -o wide wide.f90
+    check "$modules: long reals, times" runs 1 wide
     for p in mpifh usef08; do
         check "$modules: $p has one MPI library, ours" sh -c \
             "ldd ./$p | sed -nE 's/.*libmpi(ch)?\\.so.* => (.*) \\(0x.*/\\2/p' |

@@ -32,7 +32,7 @@ int dm_comm_inherit(struct dm_comm *from, struct dm_comm *to)
 
     dm_topo_ref(from->topo);
     to->topo = from->topo;
-    err = dm_attr_copy_all(from->obj.handle, from->attrs, &to->attrs);
+    err = dm_attr_copy_all(from->obj.handle, &from->attrs, &to->attrs);
     if (err != DM_OK)
         dm_attr_discard(to->obj.handle, &to->attrs);
     return err;

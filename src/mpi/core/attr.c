@@ -24,7 +24,10 @@ struct dm_attr {
     struct keyval *keyval;
     void *value; /* or an integer, extended to the size of a pointer */
     enum dm_attr_type type;
+    uint32_t copied; /* by which dm_attr_copy_all it was lately */
 };
+
+static uint32_t attr_n_copies, attr_n_removed;
 
 /* MPI_DUP_FN: copy the pointer. Its name is part of MPICH's binary interface. */
 DM_EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
@@ -155,6 +158,19 @@ static struct dm_attr **attr_place(struct dm_attr **attrs_p, const struct keyval
     return attrs_p;
 }
 
+/* As if it had been deleted and set anew: it is in front, which says who is deleted first. */
+static void attr_set_again(struct dm_attr **attrs_p, struct dm_attr **place, void *value,
+                           enum dm_attr_type type)
+{
+    struct dm_attr *attr = *place;
+
+    *place = attr->next;
+    attr->next = *attrs_p;
+    attr->value = value;
+    attr->type = type;
+    *attrs_p = attr;
+}
+
 int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval, void *value,
                 enum dm_attr_type type)
 {
@@ -173,8 +189,7 @@ int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int key
     if (err == DM_OK && *place == NULL) {
         err = attr_add(attrs_p, key, value, type);
     } else if (err == DM_OK) {
-        (*place)->value = value;
-        (*place)->type = type;
+        attr_set_again(attrs_p, place, value, type);
     }
     keyval_unref(key);
     return err;
@@ -210,6 +225,7 @@ static int attr_remove_one(int handle, struct dm_attr **attrs_p, struct dm_attr 
     err = attr_call_delete(handle, attr);
     place = attr_place(attrs_p, keyval);
     if (err == DM_OK && *place == attr) {
+        attr_n_removed++;
         *place = attr->next;
         keyval_unref(keyval);
         dm_obj_free(DM_KIND_ATTR, attr);
@@ -264,24 +280,41 @@ static int attr_call_copy(int handle, const struct dm_attr *from, struct dm_attr
     return DM_OK;
 }
 
-int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to_p)
+/* The attribute behind one that has been copied; where a callback has deleted any, the first that is not copied. */
+static struct dm_attr *attr_next_to_copy(struct dm_attr *attr, struct dm_attr *first,
+                                         uint32_t n_removed, uint32_t copy)
 {
-    struct dm_attr **end = to_p;
+    if (n_removed == attr_n_removed)
+        return attr->next;
+    while (first != NULL && first->copied == copy)
+        first = first->next;
+    return first;
+}
 
-    for (; from != NULL; from = from->next) {
+int dm_attr_copy_all(int handle, struct dm_attr **from_p, struct dm_attr **to_p)
+{
+    struct dm_attr **end = to_p, *next;
+    uint32_t number = ++attr_n_copies;
+    int err = DM_OK;
+
+    for (struct dm_attr *from = *from_p; from != NULL && err == DM_OK; from = next) {
+        uint32_t n_removed = attr_n_removed;
+        struct keyval *keyval = from->keyval;
         struct dm_attr copy;
         int flag = 0;
-        int err = attr_call_copy(handle, from, &copy, &flag);
 
+        from->copied = number;
+        keyval->obj.refs++; /* the callback may delete the attribute */
+        err = attr_call_copy(handle, from, &copy, &flag);
+        next = attr_next_to_copy(from, *from_p, n_removed, number);
         if (err == DM_OK && flag) {
-            err = attr_add(end, copy.keyval, copy.value, copy.type);
+            err = attr_add(end, keyval, copy.value, copy.type);
             if (err == DM_OK)
                 end = &(*end)->next;
         }
-        if (err != DM_OK)
-            return err;
+        keyval_unref(keyval);
     }
-    return DM_OK;
+    return err;
 }
 
 void dm_attr_discard(int handle, struct dm_attr **attrs_p)
@@ -290,6 +323,7 @@ void dm_attr_discard(int handle, struct dm_attr **attrs_p)
         struct dm_attr *attr = *attrs_p;
 
         *attrs_p = attr->next;
+        attr_n_removed++;
         (void)attr_run_delete(handle, attr);
         keyval_unref(attr->keyval);
         dm_obj_free(DM_KIND_ATTR, attr);

@@ -50,8 +50,8 @@ int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **val
                 enum dm_attr_type as);
 int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval);
 
-/* For a duplicate: what the copy callbacks of the old object's attributes want copied. */
-int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to_p);
+/* For a duplicate: what the copy callbacks of the old object's attributes want copied. They may delete some of them. */
+int dm_attr_copy_all(int handle, struct dm_attr **from_p, struct dm_attr **to_p);
 /* Before an object goes: delete callbacks, latest attribute first. Stops at one that fails. */
 int dm_attr_delete_all(int handle, struct dm_attr **attrs_p);
 /* For an object that could not be made: the same whatever the callbacks say; reports nothing. */

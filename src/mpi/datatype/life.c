@@ -82,7 +82,7 @@ int dm_type_dup(struct dm_type *old, struct dm_type **new_p)
     if (err != DM_OK)
         return err;
     (*new_p)->name[0] = '\0';
-    err = dm_attr_copy_all(old->obj.handle, old->attrs, &(*new_p)->attrs);
+    err = dm_attr_copy_all(old->obj.handle, &old->attrs, &(*new_p)->attrs);
     if (err != DM_OK) {
         dm_type_free(*new_p);
         *new_p = NULL;
