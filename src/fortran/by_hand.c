@@ -94,7 +94,7 @@ static char **text_list_new(const char *texts, size_t len, size_t step)
         n++;
     list = calloc(n + 1, sizeof(*list));
     for (i = 0; list != NULL && i < n; i++) {
-        list[i] = dm_f_text(texts + i * step, len, false);
+        list[i] = dm_f_text(texts + i * step, len, true);
         if (list[i] == NULL) {
             text_list_free(list);
             return NULL;
@@ -117,7 +117,7 @@ DM_EXPORT void pmpi_comm_spawn_(const char *command, const char *argv, const MPI
                                 size_t command_len, size_t argv_len)
 {
     bool is_root = is_root_of(*comm, *root);
-    char *command_c = is_root ? dm_f_text(command, command_len, false) : NULL;
+    char *command_c = is_root ? dm_f_text(command, command_len, true) : NULL;
     char **argv_c = MPI_ARGV_NULL;
     int err;
 
@@ -157,7 +157,7 @@ static char **commands_of(const char *texts, size_t len, int n)
     int i;
 
     for (i = 0; list != NULL && i < n; i++)
-        list[i] = dm_f_text(texts + (size_t)i * len, len, false);
+        list[i] = dm_f_text(texts + (size_t)i * len, len, true);
     return list;
 }
 

@@ -15,7 +15,7 @@ struct convert {
     size_t n, len;
 };
 
-/* Contiguous data of one basic type are taken by that: so less is lost at the end of the file. */
+/* Contiguous data of one basic type are taken by that, in parts of any length. */
 static struct convert convert_by(const struct dm_move *m)
 {
     struct convert c = {.type = m->type, .n = m->count};
@@ -43,9 +43,20 @@ static struct dm_move convert_bytes(const struct dm_move *m, char *mem, size_t l
 
 /* ---- by parts ---- */
 
-/* n elements from number `first` on; *done_p: of them. */
+/* What the end of the file has left of element number `index`: bytes in memory. */
+static uint64_t convert_rest(const struct dm_move *m, const struct convert *c, size_t index,
+                             const char *stage, size_t len)
+{
+    if (m->is_write || len == 0 || m->view->rep->kind != DM_REP_EXTERNAL32)
+        return 0;
+    return dm_unpack_external_part(
+        stage, len, (char *)((uintptr_t)m->buf + index * (size_t)c->type->extent), c->type);
+}
+
+/* n elements from number `first` on; *done_p: of them, and *rest_p bytes in memory of the next one. */
 static int convert_some(struct dm_move *m, const struct convert *c, size_t first, size_t n,
-                        char *stage, int (*move)(struct dm_move *part), size_t *done_p)
+                        char *stage, int (*move)(struct dm_move *part), size_t *done_p,
+                        uint64_t *rest_p)
 {
     struct dm_move part = convert_bytes(m, stage, n * c->len);
     int err = DM_OK;
@@ -60,6 +71,9 @@ static int convert_some(struct dm_move *m, const struct convert *c, size_t first
     if (err == DM_OK && !m->is_write)
         err = dm_datarep_decode(m->view->rep, m->buf, c->type, first, *done_p, stage,
                                 *done_p * c->len);
+    if (err == DM_OK)
+        *rest_p = convert_rest(m, c, first + *done_p, stage + *done_p * c->len,
+                               part.done - *done_p * c->len);
     memcpy(m->n_way, part.n_way, sizeof(m->n_way));
     return err;
 }
@@ -67,6 +81,7 @@ static int convert_some(struct dm_move *m, const struct convert *c, size_t first
 int dm_convert_run(struct dm_move *m, int (*move)(struct dm_move *part))
 {
     size_t first = 0, at_once;
+    uint64_t rest = 0;
     struct convert c;
     int err = DM_OK;
     char *stage;
@@ -83,13 +98,13 @@ int dm_convert_run(struct dm_move *m, int (*move)(struct dm_move *part))
     while (first < c.n && err == DM_OK) {
         size_t n = at_once < c.n - first ? at_once : c.n - first, done;
 
-        err = convert_some(m, &c, first, n, stage, move, &done);
+        err = convert_some(m, &c, first, n, stage, move, &done, &rest);
         first += done;
         if (done < n)
             break;
     }
     free(stage);
-    m->done = first * (uint64_t)c.type->size;
+    m->done = first * (uint64_t)c.type->size + rest;
     return err;
 }
 
@@ -131,13 +146,16 @@ int dm_convert_unstage(struct dm_move *m, struct dm_staged *s)
 {
     struct convert c = convert_by(&s->own);
     size_t n = m->done / c.len;
+    uint64_t rest = 0;
     int err = DM_OK;
 
     if (!m->is_write && n > 0)
         err = dm_datarep_decode(m->view->rep, s->own.buf, c.type, 0, n, s->mem, n * c.len);
+    if (err == DM_OK)
+        rest = convert_rest(&s->own, &c, n, s->mem + n * c.len, m->done - n * c.len);
     free(s->mem);
     s->mem = NULL;
-    s->own.done = n * (uint64_t)c.type->size;
+    s->own.done = n * (uint64_t)c.type->size + rest;
     memcpy(s->own.n_way, m->n_way, sizeof(m->n_way));
     *m = s->own;
     return err;

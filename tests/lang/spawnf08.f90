@@ -1,5 +1,5 @@
 ! MPI_Comm_spawn and MPI_Comm_spawn_multiple from "use mpi_f08", with argument arrays in which blanks
-! pad and blank strings end; MPI_ARGV_NULL, MPI_ARGVS_NULL, MPI_ERRCODES_IGNORE; ports.
+! pad at both ends and blank strings end; MPI_ARGV_NULL, MPI_ARGVS_NULL, MPI_ERRCODES_IGNORE; ports.
 program spawnf08
     use mpi_f08
     implicit none
@@ -23,6 +23,8 @@ program spawnf08
             call must(command_argument_count() == 3)
             call get_command_argument(2, arg)
             call must(arg == "two words")
+            call get_command_argument(3, arg)
+            call must(arg == "three")
         case ("multi")
             call must(command_argument_count() == 2)
         case default
@@ -34,6 +36,12 @@ program spawnf08
         call must(parent == MPI_COMM_NULL)
     else
         codes = -1
+        ! Our modules take blanks off both ends, those of the distribution off the right one.
+        call get_environment_variable("DATUM_MODULES", arg)
+        if (arg == "own") then
+            args(3) = "   three"
+            self = "  " // self
+        end if
         call MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter, codes)
         call must(all(codes(1:2) == MPI_SUCCESS) .and. codes(3) == -1)
         call hear(2)

@@ -292,8 +292,11 @@ static void errors(void)
         CHECK_EQ(codes[i], MPI_ERR_SPAWN);
     FAILS(MPI_Comm_spawn("/", MPI_ARGV_NULL, 1, MPI_INFO_NULL, mp_size - 1, comm, &inter, codes),
           MPI_ERR_SPAWN);
+    memset(codes, 0xff, sizeof(codes));
     FAILS(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, n, infos, 0, comm, &inter, codes),
           MPI_ERR_SPAWN);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(codes[i], MPI_ERR_SPAWN);
     FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, -1, MPI_INFO_NULL, 0, comm, &inter,
                          MPI_ERRCODES_IGNORE),
           MPI_ERR_ARG);

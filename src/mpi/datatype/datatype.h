@@ -236,6 +236,9 @@ int dm_pack_external(const char *datarep, const void *inbuf, size_t incount,
 int dm_unpack_external(const char *datarep, const void *inbuf, MPI_Count insize,
                        MPI_Count *position, void *outbuf, size_t outcount,
                        const struct dm_type *type);
+/* Of one element what has come, by whole basic elements: len bytes, fewer than it has. Its bytes in memory. */
+uint64_t dm_unpack_external_part(const void *inbuf, size_t len, void *outbuf,
+                                 const struct dm_type *type);
 int dm_pack_external_size(const char *datarep, size_t incount, const struct dm_type *type,
                           MPI_Count *size);
 

@@ -298,6 +298,34 @@ int dm_unpack_external(const char *datarep, const void *inbuf, MPI_Count insize,
     return DM_OK;
 }
 
+/* A stream that may end anywhere. */
+struct part {
+    struct stream stream;
+    size_t len;    /* of what is left */
+    uint64_t size; /* bytes in memory of what was moved */
+};
+
+static int external_move_part(void *arg, void *addr, size_t n, int basic)
+{
+    struct part *p = arg;
+    struct atom a = atom_of(basic);
+    size_t len = external_type_len(&a), n_there = p->len / len < n ? p->len / len : n;
+
+    (void)external_move_run(&p->stream, addr, n_there, basic);
+    p->len -= n_there * len;
+    p->size += n_there * (uint64_t)dm_type_get(basic)->size;
+    return n_there < n ? DM_EAGAIN : DM_OK;
+}
+
+uint64_t dm_unpack_external_part(const void *inbuf, size_t len, void *outbuf,
+                                 const struct dm_type *type)
+{
+    struct part p = {.stream = {.at = (unsigned char *)(uintptr_t)inbuf}, .len = len};
+
+    (void)dm_type_each_run(outbuf, 1, type, external_move_part, &p);
+    return p.size;
+}
+
 int dm_pack_external_size(const char *datarep, size_t incount, const struct dm_type *type,
                           MPI_Count *size)
 {

@@ -312,11 +312,10 @@ static int spawn_launch(struct spawning *s, struct dm_bridge *bridge_p)
         number = ++n_spawns;
         err = dm_handshake_accept(port, &wait, bridge_p);
     }
-    if (err == DM_EAGAIN) {
+    if (err == DM_EAGAIN)
         err = DM_FAIL(DM_ERR_SPAWN, "the processes have ended without calling MPI_Init");
-        for (int i = 0; i < s->n_procs; i++)
-            s->codes[i] = DM_ERR_SPAWN;
-    }
+    for (int i = 0; i < s->n_procs && err != DM_OK; i++) /* also those of programs that there are */
+        s->codes[i] = DM_ERR_SPAWN;
     (void)dm_handshake_close(port);
     return err;
 }
