@@ -4,6 +4,19 @@
 #include "mpi/coll/shm/reduction.h"
 
 #define PIECE ((size_t)16 << 10) /* bytes, at least, of what goes in several rounds */
+#define TYPED                                                                                      \
+    ((size_t)64 << 10) /* of memory that elements which are not packed are combined in, or of one */
+
+/* So many of them, whose extents may be far longer than their data. */
+static size_t reduction_n_typed(const struct dm_reduction *r)
+{
+    const struct dm_type *type = r->a->rtype;
+    size_t extent = (size_t)(type->extent < 0 ? -type->extent : type->extent);
+    size_t n = extent > 0 ? TYPED / extent : r->n;
+
+    n = n < r->n ? n : r->n;
+    return n > 0 ? n : 1;
+}
 
 bool dm_reduction_open(struct dm_reduction *r, struct dm_run *run, const struct dm_coll_args *a,
                        size_t n_parts, size_t total)
@@ -16,8 +29,9 @@ bool dm_reduction_open(struct dm_reduction *r, struct dm_run *run, const struct 
     r->n = dm_coll_shm_part(shm, (int)n_parts) / r->size;
     if (a->rtype->is_contig)
         return true;
-    r->in = dm_coll_alloc_typed(run, r->n, a->rtype);
-    r->io = dm_coll_alloc_typed(run, r->n, a->rtype);
+    r->n_typed = reduction_n_typed(r);
+    r->in = dm_coll_alloc_typed(run, r->n_typed, a->rtype);
+    r->io = dm_coll_alloc_typed(run, r->n_typed, a->rtype);
     return r->in != NULL && r->io != NULL;
 }
 
@@ -49,15 +63,19 @@ void dm_reduction_disagrees(struct dm_reduction *r, int lrank)
 void dm_reduction_combine(struct dm_reduction *r, const char *in, char *io, size_t n)
 {
     struct dm_type *type = r->a->rtype;
-    int err;
+    int err = DM_OK;
 
     if (dm_likely(type->is_contig)) {
         err = dm_op_apply(r->a->op, in - type->true_lb, io - type->true_lb, n, type);
-    } else {
-        dm_type_unpack(r->in, n, type, 0, in, n * r->size);
-        dm_type_unpack(r->io, n, type, 0, io, n * r->size);
-        err = dm_op_apply(r->a->op, r->in, r->io, n, type);
-        dm_type_pack(r->io, n, type, 0, io, n * r->size);
+        n = 0;
+    }
+    for (size_t part; n > 0 && err == DM_OK;
+         n -= part, in += part * r->size, io += part * r->size) {
+        part = n < r->n_typed ? n : r->n_typed;
+        dm_type_unpack(r->in, part, type, 0, in, part * r->size);
+        dm_type_unpack(r->io, part, type, 0, io, part * r->size);
+        err = dm_op_apply(r->a->op, r->in, r->io, part, type);
+        dm_type_pack(r->io, part, type, 0, io, part * r->size);
     }
     if (dm_unlikely(err != DM_OK))
         dm_coll_fail(r->run, err);

@@ -21,14 +21,16 @@ struct dm_reduction {
     struct dm_run *run;
     struct dm_coll_shm *shm;
     const struct dm_coll_args *a;
-    size_t size;   /* of an element */
-    size_t n;      /* elements in a round, of which there are */
-    size_t n_now;  /* this many in the present one */
-    size_t total;  /* bytes of the vector */
-    int last;      /* the highest local rank that is reduced */
-    int base;      /* the one whose vector is reduced into */
-    char *spare;   /* space for a round of packed elements, for those who open it */
-    void *in, *io; /* space for n elements as they are in memory, when that is not packed */
+    size_t size;  /* of an element */
+    size_t n;     /* elements in a round, of which there are */
+    size_t n_now; /* this many in the present one */
+    size_t total; /* bytes of the vector */
+    int last;     /* the highest local rank that is reduced */
+    int base;     /* the one whose vector is reduced into */
+    char *spare;  /* space for a round of packed elements, for those who open it */
+    size_t
+        n_typed; /* elements that there is space for as they are in memory, when that is not packed, */
+    void *in, *io; /* here */
 };
 
 /* False: an element is too large for n parts of a slot, or there is no memory. */
