@@ -494,16 +494,18 @@ int dm_users_expect_sessions(void)
     return DM_OK;
 }
 
+/* First of all, says the standard: programs hang their own clean-up here. All of it, also where some fails. */
+static int end_attrs(void)
+{
+    int err = dm_attr_end_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
+    int world = dm_attr_end_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
+
+    return err != DM_OK ? err : world;
+}
+
 /* What MPI_Finalize does of the world's objects; with sessions about the rest must stay. */
 static int end_world(bool is_last)
 {
-    /* First of all, says the standard: programs hang their own clean-up here. */
-    int err = dm_attr_delete_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
-
-    if (err == DM_OK)
-        err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
-    if (err != DM_OK)
-        return err;
     dm_usage_report();
     if (is_last)
         dm_pt2pt_leave();
@@ -516,7 +518,7 @@ int dm_finalize(void)
 {
     static const struct dm_fn fn = {.name = "MPI_Finalize", .args = ""};
     bool is_last = !self.had_sessions;
-    int err;
+    int code = MPI_SUCCESS, err;
 
     if (self.world_model != MODEL_UP && dm_world.state == DM_WORLD_UP) {
         dm_log_error("MPI_Finalize was called %s MPI_Init",
@@ -526,6 +528,12 @@ int dm_finalize(void)
     }
     if (dm_api.is_slow)
         dm_api_enter(&fn);
+    err = end_attrs();
+    if (err != DM_OK) { /* which is said, and MPI ends all the same */
+        code = dm_api_fail(&fn, err, NULL);
+        if (dm_api.is_slow)
+            dm_api_enter(&fn);
+    }
     err = end_world(is_last);
     if (err == DM_OK && is_last)
         err = close_library();
@@ -537,9 +545,10 @@ int dm_finalize(void)
     if (dm_api.is_slow)
         dm_api_leave();
     if (!is_last)
-        return MPI_SUCCESS;
+        return code;
     dm_glock_enable(false);
-    return close_launcher("MPI_Finalize");
+    err = close_launcher("MPI_Finalize");
+    return code != MPI_SUCCESS ? code : err;
 }
 
 /* ---- questions that may be asked at any time ---- */

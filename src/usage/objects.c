@@ -102,7 +102,9 @@ void dm_usage_made(const char *fn, enum dm_kind kind, const void *obj)
     const struct dm_obj *head = obj;
 
     if (!dm_usage_has(DM_USAGE_LEAKS) || obj == NULL ||
-        (uint32_t)head->handle >> 26 != (DM_HANDLE_MADE | kind))
+        (uint32_t)head->handle >> 26 != (DM_HANDLE_MADE | kind) ||
+        ((uint32_t)head->handle & DM_HANDLE_INDEX) <
+            DM_HANDLE_RESERVED) /* a predefined one of pairs */
         return;
     object_made(fn, kind, (uint64_t)(uintptr_t)obj, head->handle);
 }

@@ -417,7 +417,7 @@ static void right_objects(void)
     MPI_Group group, same;
     MPI_Errhandler eh;
     MPI_Comm comm, inter, merged;
-    MPI_Datatype f90;
+    MPI_Datatype f90, pair;
     MPI_Win win;
     MPI_Info info;
     int *base;
@@ -436,6 +436,7 @@ static void right_objects(void)
     MPI_Comm_free(&inter);
     MPI_Comm_free(&comm);
     MPI_Type_create_f90_real(6, MPI_UNDEFINED, &f90);
+    MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &pair);
     MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_get_info(win, &info);
     MPI_Info_free(&info);

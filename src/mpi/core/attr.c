@@ -330,6 +330,25 @@ void dm_attr_discard(int handle, struct dm_attr **attrs_p)
     }
 }
 
+int dm_attr_end_all(int handle, struct dm_attr **attrs_p)
+{
+    int err = DM_OK, first = DM_OK;
+
+    while (*attrs_p != NULL) {
+        struct dm_attr *attr = *attrs_p;
+
+        err = attr_remove_one(handle, attrs_p, attr);
+        if (err != DM_OK && *attrs_p == attr) {
+            *attrs_p = attr->next;
+            attr_n_removed++;
+            keyval_unref(attr->keyval);
+            dm_obj_free(DM_KIND_ATTR, attr);
+        }
+        first = first == DM_OK ? err : first;
+    }
+    return first;
+}
+
 int dm_attr_delete_all(int handle, struct dm_attr **attrs_p)
 {
     int err = DM_OK;

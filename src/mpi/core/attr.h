@@ -54,6 +54,8 @@ int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int 
 int dm_attr_copy_all(int handle, struct dm_attr **from_p, struct dm_attr **to_p);
 /* Before an object goes: delete callbacks, latest attribute first. Stops at one that fails. */
 int dm_attr_delete_all(int handle, struct dm_attr **attrs_p);
+/* The same, and those whose callbacks fail go, too: the first error. */
+int dm_attr_end_all(int handle, struct dm_attr **attrs_p);
 /* For an object that could not be made: the same whatever the callbacks say; reports nothing. */
 void dm_attr_discard(int handle, struct dm_attr **attrs_p);
 

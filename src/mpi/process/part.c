@@ -116,7 +116,9 @@ bool dm_process_loss_is_fatal(int proc)
 
 int dm_comm_get_parent(struct dm_comm **parent_p)
 {
-    *parent_p = dm_process_state.parent;
+    struct dm_comm *parent = dm_process_state.parent;
+
+    *parent_p = parent != NULL && parent->is_freed ? NULL : parent; /* messages by it may be under way */
     return DM_OK;
 }
 

@@ -8,8 +8,8 @@
  * stands for the handle from then on.
  *
  * MPI_Finalize does the same for sends that are left over, whose requests were freed. A message
- * that is asked for so (LAST) may still be received until the receiver, too, is in MPI_Finalize: it
- * answers then.
+ * that is asked for so (LAST) and is not matched may still be received until the receiver, too, is in
+ * MPI_Finalize: it answers then. One that is matched is answered at once: the processes may part meanwhile.
  */
 #include "mpi/pt2pt/p2p.h"
 
@@ -134,44 +134,61 @@ void dm_p2p_cancel_lost(int proc)
     }
 }
 
-/* Forget an unmatched message; its packet type, 0: there is none. */
-static uint8_t cancel_forget(int proc, const struct dm_mkey *key, uint32_t id)
+/* An unmatched message, NULL: there is none. */
+static struct dm_p2p_unexp *cancel_find(int proc, const struct dm_mkey *key, uint32_t id)
 {
     int kind;
     struct dm_mnode *first = dm_match_find_unexp(&dm_p2p.match, key, &kind), *node = first;
 
     if (first == NULL)
-        return 0;
+        return NULL;
     do {
         struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
-        uint8_t type = u->type;
 
-        if (u->proc == proc && u->id == id) {
-            dm_match_del_unexp(&dm_p2p.match, u->nodes);
-            dm_p2p_unexp_free(u);
-            return type;
-        }
+        if (u->proc == proc && u->id == id)
+            return u;
         node = node->next;
     } while (node != first);
-    return 0;
+    return NULL;
+}
+
+/* Forget it; its packet type, 0: there is none. */
+static uint8_t cancel_forget(int proc, const struct dm_mkey *key, uint32_t id)
+{
+    struct dm_p2p_unexp *u = cancel_find(proc, key, id);
+    uint8_t type = u != NULL ? u->type : 0;
+
+    if (u != NULL) {
+        dm_match_del_unexp(&dm_p2p.match, u->nodes);
+        dm_p2p_unexp_free(u);
+    }
+    return type;
+}
+
+/* The request of a probe that has matched the message, which is not received yet. */
+static struct dm_p2p_req *cancel_find_probed(int proc, uint32_t id)
+{
+    dm_list_for_each (it, &dm_p2p.probed) {
+        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
+
+        if (r->unexp != NULL && r->unexp->proc == proc && r->unexp->id == id)
+            return r;
+    }
+    return NULL;
 }
 
 /* The same with one that a probe has matched, and that will not be received any more. */
 static uint8_t cancel_forget_probed(int proc, uint32_t id)
 {
-    dm_list_for_each (it, &dm_p2p.probed) {
-        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
-        struct dm_p2p_unexp *u = r->unexp;
-        uint8_t type;
+    struct dm_p2p_req *r = cancel_find_probed(proc, id);
+    uint8_t type = 0;
 
-        if (u == NULL || u->proc != proc || u->id != id)
-            continue;
-        type = u->type;
+    if (r != NULL) {
+        type = r->unexp->type;
+        dm_p2p_unexp_free(r->unexp);
         r->unexp = NULL;
-        dm_p2p_unexp_free(u);
-        return type;
     }
-    return 0;
+    return type;
 }
 
 static void cancel_answer(int proc, const struct dm_pkt_cancel *h)
@@ -202,7 +219,8 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
     (void)data;
     (void)avail;
     (void)sink;
-    if (h->pkt.flags != LAST || dm_p2p.is_leaving) {
+    if (h->pkt.flags != LAST || dm_p2p.is_leaving ||
+        (cancel_find(proc, &h->key, h->id) == NULL && cancel_find_probed(proc, h->id) == NULL)) {
         cancel_answer(proc, h);
         return;
     }
@@ -212,6 +230,42 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
     later->h = *h;
     later->proc = proc;
     dm_list_add_tail(&dm_p2p.deferred_cancels, &later->node);
+}
+
+/* Has what the send itself waits for come? */
+static bool cancel_is_sent(const struct recall *c)
+{
+    return c->send->req.n_pending == (&c->send->req == c->owner);
+}
+
+void dm_p2p_cancel_gone(int proc, bool is_free)
+{
+    dm_list_for_each_safe (it, tmp, &dm_p2p.recalls) {
+        struct recall *c = dm_container_of(it, struct recall, node);
+
+        if (c->proc == proc && cancel_is_sent(c))
+            cancel_end(c, DM_OK);
+    }
+    dm_list_for_each_safe (it, tmp, &dm_p2p.deferred_cancels) {
+        struct deferred_cancel *later = dm_container_of(it, struct deferred_cancel, node);
+
+        if (later->proc != proc || !is_free)
+            continue;
+        dm_list_del(it);
+        free(later);
+    }
+}
+
+/* NULL: it was not waited for any more. */
+static struct recall *cancel_find_recall(uint64_t recall)
+{
+    dm_list_for_each (it, &dm_p2p.recalls) {
+        struct recall *c = dm_container_of(it, struct recall, node);
+
+        if ((uintptr_t)c == recall)
+            return c;
+    }
+    return NULL;
 }
 
 /*
@@ -254,13 +308,15 @@ static void on_cancel_ack(void *arg, int proc, const struct dm_pkt *pkt, const v
                           size_t avail, struct dm_chan_sink *sink)
 {
     const struct dm_pkt_cancel_ack *ack = (const struct dm_pkt_cancel_ack *)(const void *)pkt;
-    struct recall *c = (struct recall *)(uintptr_t)ack->recall;
+    struct recall *c = cancel_find_recall(ack->recall);
 
     (void)arg;
     (void)proc;
     (void)data;
     (void)avail;
     (void)sink;
+    if (c == NULL)
+        return;
     if (pkt->flags != 0) {
         c->owner->is_cancelled = true;
         dm_status_set_cancelled(&c->owner->status, true);

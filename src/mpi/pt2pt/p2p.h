@@ -134,6 +134,11 @@ struct dm_req *dm_p2p_recalled(int handle);
 /* No answers will come from this process. */
 void dm_p2p_cancel_lost(int proc);
 /*
+ * The connection with a process of another job has come to its end: it may have said that before it could answer.
+ * is_free: its number will be another's, so that what it has asked for is not answered.
+ */
+void dm_p2p_cancel_gone(int proc, bool is_free);
+/*
  * MPI_Finalize: give up the sends that nobody receives, when their receivers get here, too. To be
  * called again for what is sent later.
  */

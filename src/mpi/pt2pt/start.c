@@ -121,6 +121,7 @@ static void p2p_forget_unexp(int proc)
 static void p2p_on_gone(void *arg, int proc, bool is_free)
 {
     (void)arg;
+    dm_p2p_cancel_gone(proc, is_free);
     if (dm_adapt_proc_has_ended(dm_chan_adapt(dm_world.chan), proc))
         dm_p2p.n_lost += is_free ? 0 : 1;
     else if (!is_free) /* it may come again */
