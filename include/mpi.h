@@ -263,7 +263,7 @@ enum MPIR_Combiner_enum {
     MPI_COMBINER_F90_INTEGER = 17,
     MPI_COMBINER_RESIZED = 18,
     MPI_COMBINER_HINDEXED_BLOCK = 19,
-    MPI_COMBINER_VALUE_INDEX = 20 /* MPI-4.1; types of pairs have names, so that no type of ours has it */
+    MPI_COMBINER_VALUE_INDEX = 20 /* MPI-4.1; pairs have names here, so no type has it */
 };
 
 #define MPI_ORDER_C              56
