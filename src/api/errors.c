@@ -324,6 +324,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     char text[TEXT_LEN];
     struct dm_strbuf sb;
     struct dm_errhandler *eh;
+    struct dm_comm *held;
     const void *handle;
     size_t call_len;
     int code;
@@ -339,6 +340,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     put_call(&sb, fn, ap);
     va_end(ap);
     eh = handler_of(fn, err, owner, &handle);
+    held = dm_core_unblame();
 
     dm_strbuf_init(&sb, text, sizeof(text));
     dm_strbuf_addf(&sb, "%s: ", call);
@@ -357,7 +359,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     if (dm_api.is_slow)
         dm_api_leave(); /* the handler may throw, or jump away */
     code = dm_errcode_raise(eh, handle, code, text);
-    dm_core_blame(NULL, NULL);
+    dm_comm_unref(held);
     return code;
 }
 

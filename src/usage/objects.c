@@ -97,14 +97,18 @@ static void object_freed(uint64_t key)
     free(object);
 }
 
+/* Not one that is always there, as MPI_Type_get_value_index gives. */
+static bool object_is_of_program(enum dm_kind kind, int handle)
+{
+    return (uint32_t)handle >> 26 == (DM_HANDLE_MADE | kind) &&
+           ((uint32_t)handle & DM_HANDLE_INDEX) >= DM_HANDLE_RESERVED;
+}
+
 void dm_usage_made(const char *fn, enum dm_kind kind, const void *obj)
 {
     const struct dm_obj *head = obj;
 
-    if (!dm_usage_has(DM_USAGE_LEAKS) || obj == NULL ||
-        (uint32_t)head->handle >> 26 != (DM_HANDLE_MADE | kind) ||
-        ((uint32_t)head->handle & DM_HANDLE_INDEX) <
-            DM_HANDLE_RESERVED) /* a predefined one of pairs */
+    if (!dm_usage_has(DM_USAGE_LEAKS) || obj == NULL || !object_is_of_program(kind, head->handle))
         return;
     object_made(fn, kind, (uint64_t)(uintptr_t)obj, head->handle);
 }

@@ -160,5 +160,8 @@ int main(int argc, char **argv)
     order[0] = '?';
     MUST(MPI_Comm_set_attr(MPI_COMM_SELF, key[0], &names[1])); /* deletes it, and sets it anew */
     order[0] = '\0';
+    for (int i = 0; i < 3; i++)
+        MUST(MPI_Comm_free_keyval(&key[i]));
+    MUST(MPI_Comm_free_keyval(&last));
     return mp_finish();
 }

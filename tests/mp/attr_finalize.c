@@ -27,8 +27,9 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     for (int i = 0; i < N; i++) {
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_fn, &key, i == 1 ? &key : NULL);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_fn, &key, i == 1 ? &n_called : NULL);
         MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+        MPI_Comm_free_keyval(&key);
     }
     code = MPI_Finalize();
     MPI_Error_class(code, &class);

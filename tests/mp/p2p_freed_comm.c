@@ -7,11 +7,16 @@
 
 enum { LEN = 4 };
 
-static int n_called, class_seen, is_null;
+static int n_called, class_seen, is_null, fails;
 
+/* What fails in it concerns MPI_COMM_SELF, as everything that no object is known of, and not what failed before. */
 static void handler(MPI_Comm *comm, int *code, ...)
 {
+    MPI_Request none = (MPI_Request)(MPI_REQUEST_NULL + 12345);
+
     n_called++;
+    if (fails && n_called < 100)
+        CHECK(MPI_Wait(&none, MPI_STATUS_IGNORE) != MPI_SUCCESS);
     MPI_Error_class(*code, &class_seen);
     is_null = *comm == MPI_COMM_NULL;
 }
@@ -67,6 +72,12 @@ int main(int argc, char **argv)
         err = MPI_Test(&req, &flag, sts);
     want_truncated(err);
     want_called(2);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    fails = 1;
+    req = start(own, buf);
+    want_truncated(MPI_Wait(&req, sts));
+    want_called(3);
+    fails = 0;
     for (int i = 0; i < 2; i++)
         reqs[i] = start(MPI_ERRORS_RETURN, &buf[i]);
     CHECK_EQ(MPI_Waitall(2, reqs, sts), MPI_ERR_IN_STATUS);
@@ -75,7 +86,7 @@ int main(int argc, char **argv)
     req = start(own, buf);
     MPI_Errhandler_free(&own);
     want_truncated(MPI_Wait(&req, sts));
-    want_called(3);
+    want_called(4);
     MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     CHECK_EQ(sum, np);
     return end();

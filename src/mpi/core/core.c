@@ -31,6 +31,15 @@ void dm_core_blame(struct dm_comm *comm, struct dm_win *win)
     blame.is_coll = false;
 }
 
+struct dm_comm *dm_core_unblame(void)
+{
+    struct dm_comm *held = blame.held;
+
+    blame.held = NULL;
+    dm_core_blame(NULL, NULL);
+    return held;
+}
+
 void dm_core_blame_coll(struct dm_comm *comm)
 {
     dm_core_blame(comm, NULL);

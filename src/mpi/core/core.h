@@ -26,9 +26,14 @@
 
 /*
  * A body whose MPI function names no communicator, window or file (MPI_Wait, ...) failed on behalf
- * of this one: its error handler is the one to call. Reset by the API layer.
+ * of this one: its error handler is the one to call. One that was freed stays until then.
  */
 void dm_core_blame(struct dm_comm *comm, struct dm_win *win);
+/*
+ * Before an error handler runs, whose own failures are its own: nobody is to blame any more. A freed communicator
+ * whose handler it is, for the caller to drop when it has run; NULL: none.
+ */
+struct dm_comm *dm_core_unblame(void);
 void dm_core_blame_file(struct dm_file *file);
 /* A collective of a communicator, or perhaps another persistent operation of it; dm_core_blamed_coll: NULL if it is none. */
 void dm_core_blame_coll(struct dm_comm *comm);

@@ -118,8 +118,8 @@ int dm_comm_get_parent(struct dm_comm **parent_p)
 {
     struct dm_comm *parent = dm_process_state.parent;
 
-    *parent_p =
-        parent != NULL && parent->is_freed ? NULL : parent; /* messages by it may be under way */
+    /* Messages by one that was freed may be under way. */
+    *parent_p = parent != NULL && parent->is_freed ? NULL : parent;
     return DM_OK;
 }
 
