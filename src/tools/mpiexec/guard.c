@@ -1,6 +1,6 @@
 /*
- * The guard reads numbers of process groups from a pipe whose other end only mpiexec has. Its end
- * without a zero before is mpiexec's death.
+ * The guard reads numbers of process groups from a socket whose other end only mpiexec has. Its
+ * end without a zero before is mpiexec's death.
  */
 #include "tools/mpiexec/guard.h"
 
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ void dm_launch_guard_start(void)
 {
     int fds[2];
 
-    if (pipe2(fds, O_CLOEXEC) != 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         return;
     guard.pid = fork();
     if (guard.pid == 0) {
@@ -60,19 +61,20 @@ void dm_launch_guard_start(void)
     }
     close(fds[0]);
     guard.fd = fds[1];
+    /* Whichever of us runs first: who ends our group ends ranks only through the guard. */
+    if (guard.pid > 0)
+        setpgid(guard.pid, guard.pid);
 }
 
 static void guard_write(pid_t group)
 {
-    if (guard.fd >= 0 && write(guard.fd, &group, sizeof(group)) < 0) {
-        close(guard.fd);
-        guard.fd = -1;
-    }
+    if (guard.fd >= 0)
+        (void)!send(guard.fd, &group, sizeof(group), MSG_NOSIGNAL);
 }
 
-void dm_launch_guard_add(pid_t group)
+void dm_launch_guard_add_self(void)
 {
-    guard_write(group);
+    guard_write(getpid());
 }
 
 bool dm_launch_guard_is(pid_t pid)

@@ -10,8 +10,9 @@
 
 /* Start it, before anything is open that it should not have. Without it, all works but this. */
 void dm_launch_guard_start(void);
-/* A process group that is to be ended. */
-void dm_launch_guard_add(pid_t group);
+/* Our process group is to be ended. For a process that leads it and shares mpiexec's memory: said by
+ * itself, before it executes its program, since mpiexec may be killed at any time. */
+void dm_launch_guard_add_self(void);
 /* Is this the guard? */
 bool dm_launch_guard_is(pid_t pid);
 /* All has ended well. */

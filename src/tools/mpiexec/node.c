@@ -128,7 +128,6 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
     }
     rank->was = rank->pid;
     node->n_running++;
-    dm_launch_guard_add(rank->pid);
     if (node->options->is_verbose)
         dm_log_info("mpiexec: rank %d on host %s is process %d", rank->rank, node->host_name,
                     (int)rank->pid);

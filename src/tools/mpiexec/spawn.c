@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tools/mpiexec/environment.h"
+#include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/session.h"
 #include "util/cfg.h"
 #include "util/search.h"
@@ -126,6 +127,7 @@ static void become_rank(const struct dm_launch_child *child)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != child->parent)
         _exit(1);
+    dm_launch_guard_add_self();
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (child->fds[fd] >= 0 && dup2(child->fds[fd], fd) < 0)
             return;
