@@ -70,6 +70,7 @@ struct dm_chan_peer {
     struct dm_chan_parser in;
     struct dm_zero_copy *zero_copy; /* with DATUM_RNDV=zerocopy (zero_copy.h), or NULL */
     int lost_err;
+    int n_copies; /* struct dm_chan_ctl in queue */
 };
 
 /* Work for dm_chan_work, besides what dm_adapt_poll does. */
@@ -81,10 +82,11 @@ enum dm_chan_todo {
     DM_TODO_FLUSH = 16
 };
 
-/* A packet that dm_chan_send_ctl or dm_chan_send_small could not send at once. */
+/* A packet that could not go at once, with a copy of its payload (small.c). */
 struct dm_chan_ctl {
     struct dm_chan_send send;
     struct dm_chan *chan;
+    int proc;
     uint64_t data[DM_CHAN_SMALL / 8];
 };
 
@@ -169,7 +171,7 @@ struct dm_chan {
     } listeners[DM_CHAN_LISTENERS];
     int n_listeners;
     struct dm_chan_gone_listeners gone;
-    struct dm_pool ctl; /* struct dm_chan_ctl: packets of dm_chan_send_ctl */
+    struct dm_pool ctl; /* struct dm_chan_ctl */
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
     struct dm_chan_long_wait long_wait;

@@ -422,38 +422,6 @@ void dm_chan_each_queued(struct dm_chan *chan, int proc, void (*fn)(struct dm_ch
             fn(send);
 }
 
-static void ctl_done(struct dm_chan_send *send, int err)
-{
-    struct dm_chan_ctl *ctl = dm_container_of(send, struct dm_chan_ctl, send);
-
-    (void)err; /* the listener is told of the lost peer */
-    dm_pool_put(&ctl->chan->ctl, ctl);
-}
-
-int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
-{
-    return dm_chan_send_small(chan, proc, pkt, NULL);
-}
-
-int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data)
-{
-    int err = dm_chan_send_now(chan, proc, pkt, data);
-    struct dm_chan_ctl *ctl;
-
-    if (err != DM_EAGAIN)
-        return err;
-    ctl = dm_pool_get(&chan->ctl);
-    if (ctl == NULL)
-        return DM_FAIL(DM_ENOMEM, "control packet of %d bytes", pkt->hdr_len);
-    ctl->chan = chan;
-    ctl->send.done = ctl_done;
-    ctl->send.data = pkt->data_len > 0 ? ctl->data : NULL;
-    ctl->send.read = NULL;
-    if (pkt->data_len > 0)
-        memcpy(ctl->data, data, pkt->data_len);
-    return dm_chan_send(chan, proc, pkt, &ctl->send);
-}
-
 struct send_out {
     struct dm_chan_send send;
     bool is_over;

@@ -57,7 +57,13 @@ int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt);
 #define DM_CHAN_SMALL 64
 int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data);
 /*
- * The same without payload, for a peer that waits while the caller may compute next: it is on its way, or
+ * What dm_chan_send_now has not taken, with a payload of at most DM_CHAN_SMALL bytes: a copy is queued where
+ * to wait for a slow reader would cost changes between processes that share cores. DM_EAGAIN: nothing was
+ * done, wait; enough copies are queued, there is no connection yet, or each process has a core.
+ */
+int dm_chan_send_copy(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data);
+/*
+ * A packet without payload, for a peer that waits while the caller may compute next: it is on its way, or
  * the peer is lost, when this returns; makes progress until then.
  */
 int dm_chan_send_out(struct dm_chan *chan, int proc, const struct dm_pkt *pkt);

@@ -253,7 +253,7 @@ static void chan_forget_peer(struct dm_chan *chan, struct dm_chan_peer *peer)
 static void chan_go_on(struct dm_chan *chan, struct dm_chan_peer *old)
 {
     struct dm_chan_queue rest = old->queue;
-    int proc = old->proc;
+    int proc = old->proc, n_copies = old->n_copies;
     struct dm_chan_peer *peer;
 
     old->queue.head = NULL;
@@ -266,6 +266,7 @@ static void chan_go_on(struct dm_chan *chan, struct dm_chan_peer *old)
         return;
     }
     peer->queue = rest;
+    peer->n_copies = n_copies;
     dm_chan_writable(chan, proc, peer->conn);
 }
 

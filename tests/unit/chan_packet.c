@@ -362,6 +362,77 @@ static void memory_in_use_is_not_given_back(void)
     stop();
 }
 
+/* A packet of 7 bytes that are changed after the call; DM_EAGAIN: it has not been taken. */
+static int send_changed(int number)
+{
+    struct numbered n = make(number);
+    unsigned char data[8] = {0};
+    int err;
+
+    n.pkt.data_len = 7;
+    for (size_t k = 0; k < 7; k++)
+        data[k] = byte_of(number, k);
+    err = dm_chan_send_now(chans[0], 1, &n.pkt, data);
+    if (err == DM_EAGAIN)
+        err = dm_chan_send_copy(chans[0], 1, &n.pkt, data);
+    memset(data, 0xee, sizeof(data));
+    return err;
+}
+
+static int n_short;
+
+static void on_short(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                     struct dm_chan_sink *sink)
+{
+    (void)arg, (void)proc, (void)sink;
+    if (pkt->data_len == 0) /* the one that connects */
+        return;
+    CHECK_EQ(pkt->flags, (uint8_t)n_short);
+    CHECK_EQ(avail, 7);
+    for (size_t k = 0; k < 7; k++)
+        CHECK_EQ(((const unsigned char *)data)[k], byte_of(n_short, k));
+    n_short++;
+}
+
+/* All that are taken arrive; returns how many. */
+static int take_and_receive(void)
+{
+    int n = 0;
+
+    n_short = 0;
+    while (n < 1000 && send_changed(n) == DM_OK)
+        n++;
+    for (int i = 0; i < 1000 && n_short < n; i++) {
+        dm_chan_progress(chans[1]);
+        dm_chan_progress(chans[0]);
+    }
+    CHECK_EQ(n_short, n);
+    return n;
+}
+
+/* A slow reader: so many as fit into the pipe, and, where processes share cores, copies up to a limit. */
+static void short_ones_are_copied(void)
+{
+    struct numbered first = make(0);
+    int n;
+
+    FAKE_DEFAULTS;
+    fake.n_records = 4;
+    start();
+    dm_chan_on_packet(chans[1], DM_PKT_EAGER, on_short, NULL);
+    CHECK_EQ(dm_chan_send_ctl(chans[0], 1, &first.pkt), DM_OK);
+    dm_chan_progress(chans[1]);
+    CHECK_EQ(take_and_receive(), 4);
+    fake.is_oversubscribed = true;
+    n = take_and_receive();
+    CHECK(n > 100 && n < 1000);
+    CHECK_EQ(take_and_receive(), n); /* none is counted any more */
+    fake.is_unready = true;
+    CHECK_EQ(send_changed(0), DM_EAGAIN);
+    fake.is_unready = false;
+    stop();
+}
+
 int main(void)
 {
     dm_cfg_load(true);
@@ -372,6 +443,7 @@ int main(void)
     fast_path_refuses_when_others_wait();
     those_who_waited_go_together();
     answers_go_together();
+    short_ones_are_copied();
     memory_in_use_is_not_given_back();
     return test_result();
 }

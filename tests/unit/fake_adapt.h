@@ -226,6 +226,12 @@ size_t dm_adapt_eager_max(const struct dm_conn *conn)
     return fake.eager_max;
 }
 
+bool dm_adapt_eager_is_open(const struct dm_conn *conn)
+{
+    (void)conn;
+    return !fake.is_unready;
+}
+
 size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
 {
     (void)adapt;

@@ -180,6 +180,11 @@ int dm_adapt_eager_parts(struct dm_conn *conn, const void *header, size_t header
     return err;
 }
 
+bool dm_adapt_eager_is_open(const struct dm_conn *conn)
+{
+    return conn->was_up && conn->state == DM_CONN_UP;
+}
+
 size_t dm_adapt_eager_max(const struct dm_conn *conn)
 {
     return conn->tx.most;

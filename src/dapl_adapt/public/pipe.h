@@ -30,6 +30,8 @@ bool dm_adapt_eager_flushed(const struct dm_conn *conn);
  */
 void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len);
 int dm_adapt_eager_commit(struct dm_conn *conn, size_t len);
+/* Is the pipe there, so that what it does not take now waits for the peer's reading alone? */
+bool dm_adapt_eager_is_open(const struct dm_conn *conn);
 /*
  * Instead of dm_adapt_eager_commit, for a header and n bytes of data, many: several records to a peer
  * of this host that waits for them, so that it copies each while this process writes the next.

@@ -188,6 +188,24 @@ static DM_NOINLINE int send_wait(const void *buf, size_t count, struct dm_type *
     return r.req.err == DM_OK ? DM_OK : dm_p2p_req_explain(&r);
 }
 
+/* What could not go at once: a short message is copied, the call waits for others. */
+static DM_NOINLINE int send_later(const void *buf, size_t count, struct dm_type *type, int proc,
+                                  struct dm_comm *comm, const struct dm_mkey *key,
+                                  enum dm_send_mode mode)
+{
+    struct dm_pkt_eager h;
+    size_t len = count * (size_t)type->size;
+    int err = DM_EAGAIN;
+
+    send_fill_header(&h, key->ctx, key->source, key->tag, len, 0);
+    if (len <= DM_CHAN_SMALL && type->is_contig)
+        err = dm_chan_send_copy(dm_world.chan, proc, &h.pkt, send_address(buf, type));
+    if (err == DM_EAGAIN)
+        return send_wait(buf, count, type, proc, comm, key, mode);
+    dm_p2p.counts.n_eager++;
+    return err;
+}
+
 static inline int send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                           struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode)
 {
@@ -202,6 +220,7 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
             dm_p2p.counts.n_eager++;
             return err;
         }
+        return send_later(buf, count, type, proc, comm, &key, mode);
     }
     return send_wait(buf, count, type, proc, comm, &key, mode);
 }

@@ -14,11 +14,12 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/slice.h"
 
-enum { WAIT_MIN_NS = 1000000, WAIT_MAX_NS = 64000000, BUSY_POLLS = 16 };
+enum { WAIT_MIN_NS = 1000000, WAIT_MAX_NS = 64000000, BUSY_POLLS = 16, POLLS_MIN = 4 };
 enum { SHORT_LOOK_NS = 100000, SHORT_FOR_NS = 16000000 };
 /* Looks are so many times as far apart as they are late, at most. */
 enum { LATE_TIMES = 4, LATE_MAX_NS = 8000000 };
@@ -31,7 +32,22 @@ struct poll_watch {
     bool is_busy;
     bool is_same;
     uint64_t look_ns; /* from one look to the next while they poll */
+    uint64_t cpu_ns;  /* of the process, when it was last looked */
 };
+
+/*
+ * So many polls since the last look: often enough? Measured by the processor time of this process, since it may
+ * share its core with others; who sleeps between its polls has at least a few.
+ */
+static bool watch_is_often(struct poll_watch *watch, uint32_t n_polls)
+{
+    uint64_t was = watch->cpu_ns;
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    watch->cpu_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return n_polls >= POLLS_MIN && n_polls >= BUSY_POLLS * (watch->cpu_ns - was) / WAIT_MIN_NS;
+}
 
 void dm_net_wake_thread(struct dm_net *net)
 {
@@ -65,7 +81,7 @@ static bool thread_is_idle(struct dm_net *net, struct poll_watch *watch)
 
     watch->is_same = n == watch->n;
     if (now - watch->when >= WAIT_MIN_NS) {
-        watch->is_busy = n - watch->n >= BUSY_POLLS * ((now - watch->when) / WAIT_MIN_NS);
+        watch->is_busy = watch_is_often(watch, n - watch->n);
         watch->when = now;
         watch->n = n;
     }
