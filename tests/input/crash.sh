@@ -49,8 +49,8 @@ crashes() {
 buffer() {
     crashes buffer 139 || return 1
     grep -q "^datum: \[rank 1 on $host\] error: process [0-9]*, got signal 11 (SIGSEGV): no memory is mapped, address 0x8; it was in$" out &&
-        grep -q '^    #[0-9]* P*MPI_Send+0x[0-9a-f]* (.*libmpi.so.12+0x' out &&
-        grep -q '^    #[0-9]* .*crash_prog+0x' out
+        grep -q '^ *#[0-9]* P*MPI_Send+0x[0-9a-f]* (.*libmpi.so.12+0x' out &&
+        grep -q '^ *#[0-9]* .*crash_prog+0x' out
 }
 aborts() {
     crashes abort 134 && grep -q 'error: process [0-9]*, got signal 6 (SIGABRT); it was in' out
