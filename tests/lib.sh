@@ -24,6 +24,18 @@ fortran_modules() {
     [ -z "$(ls /usr/include/*/mpich/mpif.h 2>/dev/null)" ] || echo mpich
 }
 
+# gone SECONDS PATTERN: no process with such a command line is there, or soon; else they are printed
+gone() {
+    gone_looks=$((10 * $1))
+    while [ $gone_looks -gt 0 ]; do
+        pgrep -f "$2" >/dev/null || return 0
+        gone_looks=$((gone_looks - 1))
+        sleep 0.1
+    done
+    pgrep -af "$2"
+    return 1
+}
+
 pass_one() { n_passed=$((n_passed + 1)); }
 fail_one() {
     echo "FAILED: $*"

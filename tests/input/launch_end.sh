@@ -50,14 +50,7 @@ mpicc -o launch_prog prog.c || fail 'prog.c does not compile'
 prog=$PWD/launch_prog
 host=$(uname -n)
 
-left() {
-    local i
-    for ((i = 0; i < 30; i++)); do
-        pgrep -f "$prog" >/dev/null || return 1
-        sleep 0.1
-    done
-    pgrep -af "$prog"
-}
+left() { ! gone 3 "$prog"; }
 
 # inside: how, exit status (or any), message
 inside() {

@@ -47,21 +47,12 @@ few() { # one line, and nothing is left
         ! pgrep -f "sleep 60.$$"
 }
 check 'too few descriptors' few
-gone() { # NAME: no process of that name is left, or soon
-    local i
-    for ((i = 0; i < 60; i++)); do
-        pgrep -f "^$1" >/dev/null || return 0
-        sleep 0.1
-    done
-    pgrep -af "^$1"
-    return 1
-}
 early() { # what ranks have started, too, is ended whenever mpiexec is killed
     local i
     for ((i = 1; i <= 100; i++)); do
         timeout -s KILL 0.$(printf %04d $((40 + i * 4))) mpiexec -n 4 sh -c "sleep 61.$$; :"
     done >/dev/null 2>&1 </dev/null
-    gone "sleep 61.$$"
+    gone 6 "^sleep 61.$$"
 }
 check 'kill -9 of mpiexec while ranks start' early
 [ -z "${TEST_FULL:-}" ] || check '1024 ranks' says '^1024 ranks, sum 523776$' timeout 200 mpiexec -n 1024 ./prog
@@ -133,7 +124,7 @@ killed() { # WHOM
     esac
     wait $job
     [ $? != 0 ] || { echo 'status 0'; cat out; return 1; }
-    gone "sleep 63.$$"
+    gone 6 "^sleep 63.$$"
 }
 for who in mpiexec hydra proxy agent; do check "kill -9 of $who" killed $who; done
 totals

@@ -12,14 +12,7 @@ spawner=$PWD/my/lib/spawner
 host=$(uname -n)
 run() { timeout 20 mpiexec "$@"; }
 
-left() { # is anything left after three seconds?
-    local i
-    for ((i = 0; i < 30; i++)); do
-        pgrep -f "$spawner" >/dev/null || return 1
-        sleep 0.1
-    done
-    pgrep -af "$spawner"
-}
+left() { ! gone 3 "$spawner"; }
 # spawned STATUS PATTERN N-CHILDREN COMMAND...: children say so; nothing is left
 spawned() {
     local want=$1 pattern=$2 n=$3 got

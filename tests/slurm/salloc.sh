@@ -16,14 +16,7 @@ prog=$PWD/slurm_prog
 export DATUM_EXPLAIN=1
 
 alloc() { timeout -k 5 40 salloc -Q -N 3 -n 6 "$@"; }
-left() {
-    local i
-    for ((i = 0; i < 50; i++)); do
-        pgrep -f "$prog" >/dev/null || return 1
-        sleep 0.1
-    done
-    pgrep -af "$prog"
-}
+left() { ! gone 5 "$prog"; }
 # says STATUS PATTERN COMMAND...: in seconds, with nothing left.
 says() {
     local want=$1 text=$2 start=$SECONDS rc

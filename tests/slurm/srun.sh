@@ -23,14 +23,7 @@ else
 fi
 
 job() { timeout -k 5 60 srun "$@"; }
-left() {
-    local i
-    for ((i = 0; i < 50; i++)); do
-        pgrep -f "$prog" >/dev/null || return 1
-        sleep 0.1
-    done
-    pgrep -af "$prog"
-}
+left() { ! gone 5 "$prog"; }
 
 # started TYPE NAME ARGUMENT...: six processes find each other by this client.
 started() {
