@@ -111,8 +111,9 @@ script_shares() {
 # Tests of tests/dat and tests/mp that the first tier runs over libfabric's provider, too.
 is_for_ofi() {
     case $1 in
-    dat/connect | dat/ext | dat/in_flight | dat/net_conn | dat/rmr | dat/stale_key | dat/transfer | dat/unsignalled | \
-        mp/coll_move | mp/p2p_errors | mp/p2p_limit | mp/rma_acc | mp/rma_put_get) return 0 ;;
+    dat/connect | dat/ext | dat/in_flight | dat/net_closing | dat/net_conn | dat/rmr | dat/stale_key | \
+        dat/transfer | dat/unsignalled | mp/coll_move | mp/p2p_errors | mp/p2p_limit | mp/rma_acc | \
+        mp/rma_put_get) return 0 ;;
     esac
     return 1
 }

@@ -184,14 +184,21 @@ void dm_ofi_conn_shutdown(struct dm_ofi_conn *conn)
 
 /* ---- the passive side ---- */
 
-/* fi_reject() needs the listener, which is closed: close the socket instead, or the peer would
- * wait for ever. */
+/*
+ * fi_reject() needs the listener, which is closed: close the socket instead, or the peer would wait for ever.
+ * What the fabric says of the request comes from that listener, too, and may be nonsense by now.
+ */
 static void connreq_refuse(struct dm_ofi_ia *ia, struct fi_info *info)
 {
+    struct fi_info *own = fi_dupinfo(ia->fabric.info);
     struct fid_ep *ep;
 
-    if (fi_endpoint(ia->fabric.domain, info, &ep, NULL) == 0)
-        fi_close(&ep->fid);
+    if (own != NULL) {
+        own->handle = info->handle;
+        if (fi_endpoint(ia->fabric.domain, own, &ep, NULL) == 0)
+            fi_close(&ep->fid);
+        fi_freeinfo(own);
+    }
     fi_freeinfo(info);
 }
 

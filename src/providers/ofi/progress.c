@@ -88,7 +88,7 @@ static void eq_cm_event(struct dm_ofi_ia *ia, uint32_t event, const struct fi_eq
     }
 }
 
-static int eq_read(struct dm_ofi_ia *ia)
+int dm_ofi_read_eq(struct dm_ofi_ia *ia)
 {
     DM_ALIGNED(16) char buf[CM_LEN];
     struct fi_eq_cm_entry *entry = (void *)buf;
@@ -127,7 +127,7 @@ int dm_ofi_round(struct dm_net *net, bool is_thorough)
     if (net->n_redirected > 0)
         dm_net_cm_redirect(net);
     if (is_thorough) {
-        n += eq_read(ia);
+        n += dm_ofi_read_eq(ia);
         if (net->next_timer != DM_FUTEX_FOREVER) {
             uint64_t now = dm_futex_now();
 

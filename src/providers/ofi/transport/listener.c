@@ -3,6 +3,8 @@
  */
 #include "providers/ofi/transport/listener.h"
 
+#include "providers/ofi/progress.h"
+
 static uint16_t pep_port(struct fid_pep *pep)
 {
     union dm_addr addr;
@@ -45,8 +47,10 @@ int dm_ofi_listen(struct dm_net_listener *any, uint16_t port)
     return -err;
 }
 
+/* fi_close() drops the requests that lie in the queue, and their connectors would wait for ever. */
 void dm_ofi_unlisten(struct dm_net_listener *listener)
 {
+    (void)dm_ofi_read_eq((struct dm_ofi_ia *)listener->net);
     fi_close(&((struct dm_ofi_listener *)listener)->pep->fid);
 }
 
