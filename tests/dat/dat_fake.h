@@ -21,7 +21,8 @@ enum {
     FAKE_ID_AT = 46,
     FAKE_MARK_AT = 62,
     FAKE_MORE = 1 << 20,
-    FAKE_RING = 8
+    FAKE_RING = 8,
+    FAKE_CONN = 77 /* its id of the only connection that it accepts */
 };
 
 struct fake {
@@ -86,10 +87,23 @@ static inline void fake_open(struct fake *fake, uint64_t id)
     fake->ring = (void *)(fake->ep + 1);
     fake->ring->size = FAKE_RING;
     fake->ep->conn_ring = (uint64_t)((char *)fake->ring - (char *)hdr);
-    fake->ep->link = DM_LINK_WAIT;
+    fake->ep->link = dm_shm_link_word(FAKE_CONN, DM_LINK_WAIT);
     fake->door = fake_door(id);
     fake->qual = UINT64_C(1) << FAKE_MARK_AT | id >> 48 << FAKE_ID_AT |
                  (uint64_t)fake->fd << FAKE_FD_AT | (uint64_t)getpid();
+}
+
+/* One more receive, of no bytes, in a queue of one. Before it accepts, the first time. */
+static inline void fake_post_recv(struct fake *fake)
+{
+    struct dm_shm_recv *recv = (void *)(fake->ring->slots + FAKE_RING);
+
+    memset(recv, 0, sizeof(*recv));
+    fake->ep->recvs = (uint64_t)((char *)recv - (char *)fake->hdr);
+    fake->ep->recv_mask = 0;
+    fake->ep->recv_stride = sizeof(*recv);
+    fake->ep->recv_ring = fake->ep->conn_ring;
+    atomic_fetch_add(&fake->ep->recv_tail, 1);
 }
 
 static inline void fake_close(struct fake *fake)

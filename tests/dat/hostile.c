@@ -228,7 +228,7 @@ static struct dm_shm_link_ep *confirm(int sock, uint64_t *conn_p)
     base = mmap(NULL, msg.ep + sizeof(*link), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK(base != MAP_FAILED);
     link = (void *)(base + msg.ep);
-    atomic_store(&link->link, DM_LINK_UP);
+    atomic_store(&link->link, dm_shm_link_word(msg.conn, DM_LINK_UP));
     close(sock);
     return link;
 }
@@ -262,7 +262,7 @@ static void never_reads(void)
     CHECK_EQ(say(sock, &msg, len, &evil_fd, 1), len);
     link = confirm(sock, &msg.conn);
     msg.type = DM_CTRL_DOORBELL;
-    while (atomic_load(&link->link) == DM_LINK_UP && dt_now() < end) {
+    while (atomic_load(&link->link) == dm_shm_link_word(msg.conn, DM_LINK_UP) && dt_now() < end) {
         uint32_t n = atomic_load(&link->n_ctrl);
 
         if (n - atomic_load(&link->n_ctrl_read) < DM_SHM_CTRL_SLOTS) {

@@ -1,8 +1,9 @@
 /* test: kind=dat prov=datum-shm san=no timeout=120 params=copy=auto */
 /*
  * Handshakes through inboxes with a side that the test plays: it accepts with what cannot be used, has no
- * place for its event, reads no letters for long, cannot open the other's segment, or claims slots and is seen
- * no more. Who has accepted learns that it was in vain, what must arrive arrives, and no slot is lost.
+ * place for its event, has given its memory to another connection, reads no letters for long, cannot open the
+ * other's segment, or claims slots and is seen no more. Who has accepted learns that it was in vain, what must
+ * arrive arrives, and no slot is lost.
  */
 #include "dat_fake.h"
 
@@ -46,15 +47,15 @@ static void want_gone(struct asker *a)
     struct dm_shm_letter letter = fake_read(&a->fake);
 
     CHECK_EQ(letter.msg.type, DM_CTRL_GONE);
-    CHECK_EQ(letter.to, 77);
+    CHECK_EQ(letter.to, FAKE_CONN);
     fake_want_taken(&a->seg, 0);
 }
 
 /* An endpoint that cannot be; then one whose dispatcher does not come back from where it is moved to. */
 static void accepted_in_vain(void)
 {
-    struct dm_shm_ctrl bad = {.type = DM_CTRL_ACCEPT, .conn = 77, .ep = 1};
-    struct dm_shm_ctrl moving = {.type = DM_CTRL_ACCEPT, .conn = 77};
+    struct dm_shm_ctrl bad = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN, .ep = 1};
+    struct dm_shm_ctrl moving = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN};
     struct asker a;
 
     begin(&a);
@@ -75,7 +76,7 @@ static void accepted_in_vain(void)
 /* Who waits no more when the acceptance comes says so as well. */
 static void given_up(void)
 {
-    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = 77};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN};
     struct asker a;
 
     begin(&a);
@@ -96,7 +97,7 @@ static void fill_ring(struct fake *fake)
 /* It has no place for the event, and no slot for the letter that says that this is lost. */
 static void confirmed_without_event(void)
 {
-    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = 77};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN};
     double last = dt_now() + 1e-6 * DT_WAIT_US;
     bool is_told = false;
     struct asker a;
@@ -114,7 +115,35 @@ static void confirmed_without_event(void)
         dt_sleep_ms(1);
     }
     CHECK(is_told);
-    CHECK_EQ(a.fake.ep->link, DM_LINK_UP);
+    CHECK_EQ(a.fake.ep->link, dm_shm_link_word(FAKE_CONN, DM_LINK_UP));
+    end(&a);
+}
+
+/*
+ * Connected, and then the memory of the other endpoint is given to another connection, before this side hears
+ * that its own has ended: nothing that it still does is seen there.
+ */
+static void reused(void)
+{
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN};
+    struct dm_shm_link_ep before;
+    struct asker a;
+
+    begin(&a);
+    fake_post_recv(&a.fake);
+    msg.ep = (uint64_t)((char *)a.fake.ep - (char *)a.fake.hdr);
+    fake_answer(&a.fake, &a.seg, &a.request, &msg);
+    dt_want_conn(a.t.conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
+    CHECK_EQ(a.fake.ep->link, dm_shm_link_word(FAKE_CONN, DM_LINK_UP));
+    OK(dat_ep_post_send(a.t.ep, 0, NULL, dt_cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+    CHECK_EQ(a.fake.ep->recv_head, 1);
+    fake_post_recv(&a.fake);
+    atomic_store(&a.fake.ep->link, dm_shm_link_word(FAKE_CONN + 4, DM_LINK_UP));
+    memcpy(&before, a.fake.ep, sizeof(before));
+    OK(dat_ep_post_send(a.t.ep, 0, NULL, dt_cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+    OK(dat_ep_disconnect(a.t.ep, DAT_CLOSE_ABRUPT_FLAG));
+    dt_want_conn(a.t.conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED);
+    CHECK_EQ(memcmp(&before, a.fake.ep, sizeof(before)), 0);
     end(&a);
 }
 
@@ -130,7 +159,7 @@ static long n_sleeps(void)
 /* One acceptance, which a poll may read. False: the thread was awake, and has read it. */
 static bool is_polled(void)
 {
-    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = 77};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN};
     double last = dt_now() + 1e-6 * DT_WAIT_US;
     struct asker a;
     DAT_EVENT event;
@@ -145,9 +174,10 @@ static bool is_polled(void)
     fake_answer(&a.fake, &a.seg, &a.request, &msg);
     is_late = dat_evd_dequeue(a.t.conn_evd, &event) != DAT_SUCCESS;
     CHECK_EQ(n_sleeps(), before);
-    while (atomic_load(&a.fake.ep->link) != DM_LINK_UP && dt_now() < last)
+    while (atomic_load(&a.fake.ep->link) != dm_shm_link_word(FAKE_CONN, DM_LINK_UP) &&
+           dt_now() < last)
         dt_sleep_ms(1);
-    CHECK_EQ(a.fake.ep->link, DM_LINK_UP);
+    CHECK_EQ(a.fake.ep->link, dm_shm_link_word(FAKE_CONN, DM_LINK_UP));
     if (is_late)
         dt_want_conn(a.t.conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
     end(&a);
@@ -364,6 +394,7 @@ int main(int argc, char **argv)
     accepted_in_vain();
     given_up();
     confirmed_without_event();
+    reused();
     polled();
     apart();
     claimed_and_died();

@@ -695,7 +695,9 @@ static void honest(struct in *in)
         evil_send(&msg, offsetof(struct dm_shm_ctrl, data), &evil_fd, 1);
         rounds(2);
         do_accept(in);
-        atomic_store(&((struct dm_shm_ep *)ep)->sh->link, DM_LINK_UP);
+        if (((struct dm_shm_ep *)ep)->conn != NULL)
+            atomic_store(&((struct dm_shm_ep *)ep)->sh->link,
+                         dm_shm_link_word(((struct dm_shm_ep *)ep)->conn->id, DM_LINK_UP));
         evil_close();
     } else {
         do_connect(in);

@@ -159,7 +159,7 @@ static DAT_RETURN cm_begin(struct dm_shm_ep *ep, int fd, struct dm_shm_peer *pee
     conn->deadline = dm_futex_deadline(how->timeout);
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     dm_shm_ep_attach(ep, conn);
-    atomic_store(&ep->sh->link, DM_LINK_WAIT);
+    atomic_store(&ep->sh->link, dm_shm_link_word(conn->id, DM_LINK_WAIT));
     atomic_store(&ep->ep.state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
     conn->is_near = peer != NULL;
     if (conn->is_near) {
@@ -220,36 +220,43 @@ DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
 
 enum confirm { CONFIRM_NO, CONFIRM_MOVING, CONFIRM_FULL, CONFIRM_UP };
 
-/* Confirm to the passive side, in its own memory, that we are connected: its event
- * is there before anything that we may send. Or: it has given up; its
- * dispatcher is being moved; or is full, and with is_last it gets no event. */
-static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
+/* The passive side waits, and so does its memory: its event is there before anything that we may send. */
+static enum confirm confirm_waiting(struct dm_shm_ep *ep, uint64_t wait, bool is_last)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
-    enum confirm how = CONFIRM_MOVING;
-    uint32_t wait = DM_LINK_WAIT;
-    struct dm_evd_slot *slot = NULL;
-    struct dm_evd_ring *ring;
+    struct dm_evd_ring *ring = dm_shm_peer_ring(ep->peer, atomic_load(&peer->conn_ring));
+    struct dm_evd_slot *slot;
     uint64_t pos;
 
-    dm_shm_busy_begin(ep);
+    if (ring == NULL)
+        return CONFIRM_MOVING;
     peer->up_busy = ep->busy + 1;
-    ring = dm_shm_peer_ring(ep->peer, atomic_load(&peer->conn_ring));
-    if (ring != NULL) {
-        slot = dm_evd_ring_claim(ring, ep->peer_owner, &pos);
-        how = slot != NULL ? CONFIRM_UP : CONFIRM_FULL;
+    slot = dm_evd_ring_claim(ring, ep->peer_owner, &pos);
+    if (slot == NULL && !is_last)
+        return CONFIRM_FULL;
+    if (!atomic_compare_exchange_strong(&peer->link, &wait, ep->peer_up)) {
+        if (slot != NULL)
+            dm_evd_ring_skip(ring, pos);
+        return CONFIRM_NO;
     }
-    if (slot == NULL && !(is_last && ring != NULL))
-        how = atomic_load(&peer->link) == DM_LINK_WAIT ? how : CONFIRM_NO;
-    else if (!atomic_compare_exchange_strong(&peer->link, &wait, DM_LINK_UP))
-        how = CONFIRM_NO;
-    if (slot != NULL && how == CONFIRM_UP) {
-        slot->item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle,
-                                      peer->conn_data, (DAT_COUNT)peer->conn_data_len);
-        (void)dm_evd_ring_publish(ring, slot, pos, ep->peer_owner, false);
-    } else if (slot != NULL) {
-        dm_evd_ring_skip(ring, pos);
-    }
+    if (slot == NULL)
+        return CONFIRM_FULL;
+    slot->item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle, peer->conn_data,
+                                  (DAT_COUNT)peer->conn_data_len);
+    (void)dm_evd_ring_publish(ring, slot, pos, ep->peer_owner, false);
+    return CONFIRM_UP;
+}
+
+/* Confirm to the passive side, in its own memory, that we are connected. Or: it has given up;
+ * its dispatcher is being moved; or is full, and with is_last it gets no event. */
+static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
+{
+    uint64_t wait = dm_shm_link_word(ep->peer_up, DM_LINK_WAIT);
+    enum confirm how = CONFIRM_NO;
+
+    dm_shm_busy_begin(ep);
+    if (atomic_load(&ep->peer_sh->link) == wait)
+        how = confirm_waiting(ep, wait, is_last);
     dm_shm_busy_end(ep);
     return how;
 }
@@ -295,7 +302,7 @@ static void shm_cm_accepted(struct dm_shm_conn *conn, const struct dm_shm_ctrl *
     dm_shm_ep_attach(ep, conn);
     conn->deadline = DM_FUTEX_FOREVER;
     memcpy(ep->ep.private_data, msg->data, msg->data_len);
-    atomic_store(&ep->sh->link, DM_LINK_UP);
+    atomic_store(&ep->sh->link, dm_shm_link_word(conn->id, DM_LINK_UP));
     dm_evd_add_conn(ep->ep.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, (DAT_EP_HANDLE)ep,
                     ep->ep.private_data, (DAT_COUNT)msg->data_len);
     how = confirm(ep);
@@ -376,7 +383,7 @@ uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn, uint64_t now)
 void dm_shm_ep_disconnect(struct dm_ep *any)
 {
     struct dm_shm_ep *ep = (struct dm_shm_ep *)any;
-    uint32_t wait = DM_LINK_WAIT;
+    uint64_t wait = ep->conn != NULL ? dm_shm_link_word(ep->conn->id, DM_LINK_WAIT) : DM_LINK_WAIT;
 
     /* The active side may be confirming at this moment. */
     if (atomic_load(&any->state) == DAT_EP_STATE_COMPLETION_PENDING &&

@@ -245,7 +245,7 @@ void dm_shm_cm_accept_conn(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_C
     conn->state = DM_CONN_ACCEPTED;
     dm_shm_ep_attach(ep, conn);
     atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
-    atomic_store(&ep->sh->link, DM_LINK_WAIT);
+    atomic_store(&ep->sh->link, dm_shm_link_word(conn->id, DM_LINK_WAIT));
     dm_shm_conn_describe(conn, &msg);
     if (len > 0)
         memcpy(msg.data, data, (size_t)len);

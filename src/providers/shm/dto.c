@@ -104,9 +104,13 @@ bool dm_shm_dto_finish_head(struct dm_shm_ep *ep, const struct dm_shm_result *re
 static enum dm_shm_exec dto_exec_stalled(struct dm_shm_ep *ep, struct dm_shm_op *op,
                                          struct dm_shm_result *res)
 {
-    atomic_store(&ep->peer_sh->is_stalled, 1); /* sequentially consistent */
-    if (ep->peer_recv.srq != NULL)
-        atomic_store(&ep->peer_recv.srq->is_stalled, 1);
+    dm_shm_busy_begin(ep);
+    if (dm_shm_is_up(ep)) {
+        atomic_store(&ep->peer_sh->is_stalled, 1); /* sequentially consistent */
+        if (ep->peer_recv.srq != NULL)
+            atomic_store(&ep->peer_recv.srq->is_stalled, 1);
+    }
+    dm_shm_busy_end(ep);
     return dm_shm_exec(ep, op, true, res);
 }
 

@@ -232,6 +232,7 @@ void dm_shm_ep_attach(struct dm_shm_ep *ep, struct dm_shm_conn *conn)
     ep->peer = conn->peer;
     ep->peer_sh = (struct dm_shm_link_ep *)(void *)((char *)conn->peer->hdr + conn->peer_ep);
     ep_find_peer_recvs(ep);
+    ep->peer_up = dm_shm_link_word(conn->peer_id, DM_LINK_UP);
     ep->peer_owner = conn->peer_owner;
     ep->peer_recv.srq = NULL;
     if (ep->peer_sh->srq != 0)
@@ -270,7 +271,7 @@ bool dm_shm_ep_has_received(struct dm_ep *any)
 void dm_shm_ep_check_up(struct dm_shm_ep *ep)
 {
     if (atomic_load(&ep->ep.state) == DAT_EP_STATE_COMPLETION_PENDING && ep->conn != NULL &&
-        atomic_load(&ep->sh->link) == DM_LINK_UP)
+        atomic_load(&ep->sh->link) == dm_shm_link_word(ep->conn->id, DM_LINK_UP))
         dm_shm_ep_established(ep);
 }
 
@@ -300,9 +301,10 @@ static void ep_down_end(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event)
 void dm_shm_ep_down(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
 {
     struct dm_shm_conn *conn = ep->conn;
-    uint32_t link = atomic_exchange(&ep->sh->link, DM_LINK_DOWN);
+    uint64_t link = atomic_exchange(&ep->sh->link, DM_LINK_DOWN);
 
-    if (conn != NULL && conn->state == DM_CONN_ACCEPTED && link == DM_LINK_UP)
+    if (conn != NULL && conn->state == DM_CONN_ACCEPTED &&
+        link == dm_shm_link_word(conn->id, DM_LINK_UP))
         conn->was_up = true; /* the peer has confirmed, and has no socket any more */
     dm_rmr_ep_down(&ep->ep);
     ep->ep.is_draining = false;

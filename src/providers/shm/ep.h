@@ -63,6 +63,7 @@ struct dm_shm_ep {
     const _Atomic pid_t *alive; /* != pid in a forked child */
     struct dm_shm_link_ep *sh;
     struct dm_shm_link_ep *peer_sh;
+    uint64_t peer_up; /* its link word while we are connected */
     struct dm_shm_peer_recvs peer_recv;
     const struct dm_shm_key *keys; /* our table */
     uint64_t busy;

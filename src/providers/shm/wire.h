@@ -73,6 +73,15 @@ struct dm_shm_ctrl {
     uint8_t data[DM_PRIVATE_MAX];
 };
 
+/*
+ * The link word of an endpoint that is not down: its state, and of which connection, by its side's id. The
+ * peer of an earlier one may not know yet that it has ended, when its memory is another endpoint's already.
+ */
+static inline uint64_t dm_shm_link_word(uint64_t conn_id, enum dm_shm_link state)
+{
+    return (conn_id & ~UINT64_C(3)) | (uint64_t)state;
+}
+
 /* What lies in a slot of an inbox (inbox.h). */
 struct dm_shm_letter {
     uint64_t to;        /* the receiver's id of the connection; of a request: 0 */

@@ -125,7 +125,7 @@ int dm_shm_ctrl_ring_write(struct dm_shm_conn *conn, const struct dm_shm_ctrl *m
     int is_done = 1;
 
     atomic_fetch_add(&own->ctrl_busy, 1);
-    if (atomic_load(&peer->link) == DM_LINK_UP) {
+    if (atomic_load(&peer->link) == conn->ep->peer_up) {
         is_done = 0;
         /* Again, after it has been told that somebody waits for space. */
         for (int i = 0; i < WRITE_TRIES && !is_done; i++)

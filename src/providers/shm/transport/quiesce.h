@@ -30,7 +30,7 @@ static inline void dm_shm_busy_end(struct dm_shm_ep *ep)
 
 static inline bool dm_shm_is_up(const struct dm_shm_ep *ep)
 {
-    return atomic_load_explicit(&ep->peer_sh->link, memory_order_relaxed) == DM_LINK_UP;
+    return atomic_load_explicit(&ep->peer_sh->link, memory_order_relaxed) == ep->peer_up;
 }
 
 #endif

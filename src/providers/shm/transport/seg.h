@@ -27,7 +27,7 @@
 #include "util/port.h"
 
 #define DM_SHM_MAGIC   0x6d68732d6d756461u
-#define DM_SHM_VERSION 4u
+#define DM_SHM_VERSION 5u
 #define DM_SHM_N_KEYS  65536u
 #define DM_SHM_KEY_IDX 0xffffu
 
@@ -121,17 +121,16 @@ enum { DM_SHM_CTRL_SLOTS = 4 };
 /* An endpoint as its peer sees it. */
 struct dm_shm_link_ep {
     /* Hardly ever written. */
-    DM_ALIGNED(64) _Atomic uint32_t link; /* enum dm_shm_link */
+    DM_ALIGNED(64) _Atomic uint64_t link; /* DM_LINK_DOWN, or dm_shm_link_word(), wire.h */
     uint32_t pz;
+    uint32_t gen;
     uint64_t handle;
     uint64_t recvs; /* the receive queue */
     uint32_t recv_mask;
     uint32_t recv_stride;
     _Atomic uint64_t recv_ring; /* event ring for receives; 0: none right now */
     _Atomic uint64_t conn_ring;
-    uint32_t gen;
     uint32_t recv_notify; /* DAT_COMPLETION_FLAGS: which receives wake a waiter */
-    uint64_t srq;         /* offset of its shared receive queue, 0: none */
     /* Written by the owner. */
     DM_ALIGNED(64) _Atomic uint32_t recv_tail;
     _Atomic uint32_t is_stalled; /* the peer waits for a receive; set by it */
@@ -149,9 +148,10 @@ struct dm_shm_link_ep {
     struct dm_shm_ctrl_slot ctrl[DM_SHM_CTRL_SLOTS];
     /* Written by the owner for every operation it starts. */
     DM_ALIGNED(64) _Atomic uint64_t busy;
-    _Atomic uint64_t ctrl_busy; /* the same, for control messages */
+    _Atomic uint64_t ctrl_busy;  /* the same, for control messages */
+    DM_ALIGNED(64) uint64_t srq; /* offset of its shared receive queue, 0: none */
     /* What the ESTABLISHED event shows. */
-    DM_ALIGNED(64) uint64_t conn_data;
+    uint64_t conn_data;
     uint32_t conn_data_len;
     uint64_t up_busy; /* the peer's busy word when it had confirmed the connection; set by it */
 };
