@@ -267,7 +267,7 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
     free(b->rbuf);
 }
 
-/* Ranks that do not take part wait without polling hard. */
+/* Wait for the end of a test. Ranks that do not take part do not poll hard. */
 static void wait_asleep(void)
 {
     const struct timespec pause = {0, 1000000};
@@ -347,7 +347,10 @@ static int run_all(const struct options *opt, int rank, int size)
             MPI_Comm_size(b.comm, &b.size);
             run_test(opt, t, &b, &rep, i, n_tests);
         }
-        wait_asleep();
+        if (t->n_ranks == 2 && size > 2)
+            wait_asleep();
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
     }
     bar_clear();
     if (err == 0 && rank == 0 && report_end(&rep) != 0) {
