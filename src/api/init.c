@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "api/calls.h"
+#include "api/lost.h"
 #include "api/session.h"
 #include "api/stats.h"
 #include "api/tool_bound.h"
-#include "api/tool_event.h"
 #include "api/where.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -33,7 +33,6 @@
 #include "util/glock.h"
 #include "util/host.h"
 #include "util/log.h"
-#include "util/stack.h"
 #include "util/tune.h"
 #include "util/where.h"
 
@@ -46,133 +45,6 @@ static struct {
     int n_users;
     bool had_sessions;
 } self;
-
-/* ---- the end that nobody wanted ---- */
-
-static void abort_job(void *arg, int code, const char *text)
-{
-    (void)arg;
-    dm_pmi_abort(self.pmi, code, text);
-}
-
-static const char *job_host_of(void *arg, int proc)
-{
-    static struct dm_proc_info foreign;
-
-    (void)arg;
-    if (dm_world_is_foreign(proc)) {
-        if (dm_adapt_proc_info(dm_chan_adapt(dm_world.chan), proc, &foreign) != DM_OK)
-            return "an unknown host";
-        return foreign.host;
-    }
-    return self.pmi != NULL ? dm_pmi_host_of(self.pmi, proc) : dm_host_name();
-}
-
-/* The same of a process of another job; who needs nothing of it any more does not mind. */
-static void foreign_lost(int proc, int err)
-{
-    char who[DM_PROC_TEXT_MAX];
-    char text[512];
-
-    if (!dm_process_loss_is_fatal(proc))
-        return;
-    dm_pmi_peer_lost(self.pmi);
-    snprintf(text, sizeof(text),
-             "%s, with which this job is connected, is gone: it died, or exited without calling "
-             "MPI_Finalize (%s%s%s)",
-             dm_adapt_proc_text(dm_chan_adapt(dm_world.chan), proc, who, sizeof(who)),
-             dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
-    dm_api_abort(1, text);
-}
-
-/*
- * A peer went away in the middle of the job. A program that changed the handler of
- * MPI_COMM_WORLD hears of it from the calls that needed the peer.
- */
-static void job_peer_lost(void *arg, int proc, int err)
-{
-    char text[512];
-
-    (void)arg;
-    if (dm_world_is_foreign(proc)) {
-        foreign_lost(proc, err);
-        return;
-    }
-    if (dm_world.comm_world != NULL && !dm_errhandler_is_fatal(dm_world.comm_world->eh))
-        return;
-    /* It may be one that the launcher ends because of another: then it ends this one, too. */
-    dm_pmi_peer_lost(self.pmi);
-    if (err == DM_ECONN || err == DM_EPROVIDER || err == DM_ENOMEM)
-        snprintf(text, sizeof(text), "rank %d on %s cannot be reached (%s: %s)", proc,
-                 job_host_of(NULL, proc), dm_err_text(err), dm_err_detail());
-    else
-        snprintf(text, sizeof(text),
-                 "rank %d on %s is gone: it died, or exited without calling MPI_Finalize (%s%s%s)",
-                 proc, job_host_of(NULL, proc), dm_err_text(err),
-                 dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
-    dm_api_abort(1, text);
-}
-
-/* ---- entering ---- */
-
-static const char *state_text(void)
-{
-    switch (dm_world.state) {
-    case DM_WORLD_BEFORE:
-        return "before MPI_Init; call MPI_Init first";
-    case DM_WORLD_IDLE:
-        return "when no session was left; call MPI_Session_init first";
-    default:
-        return "after MPI_Finalize, which must be the last call";
-    }
-}
-
-static void api_enter(const struct dm_fn *fn)
-{
-    dm_glock_enter();
-    dm_stack_enter(fn->name); /* this way in is code apart */
-    if (dm_unlikely(dm_api.is_profiled))
-        dm_calls_enter(fn);
-    if (dm_unlikely(dm_api.has_events))
-        dm_tool_events_enter();
-}
-
-void dm_api_enter(const struct dm_fn *fn)
-{
-    if (dm_unlikely(dm_world.state != DM_WORLD_UP)) {
-        dm_log_error("%s was called %s", fn->name, state_text());
-        fflush(stdout);
-        _exit(MPI_ERR_OTHER);
-    }
-    api_enter(fn);
-}
-
-/* Any thread may call in then, whatever level is asked for later. */
-void dm_api_enter_early(const struct dm_fn *fn)
-{
-    if (dm_world.state != DM_WORLD_UP)
-        dm_glock_enable(true);
-    api_enter(fn);
-    if (dm_core_early() != DM_OK) {
-        dm_log_error("%s: %s", fn->name, dm_err_detail());
-        _exit(MPI_ERR_OTHER);
-    }
-}
-
-void dm_api_leave(void)
-{
-    dm_api_leave_with(0, NULL);
-}
-
-void dm_api_leave_with(size_t count, const struct dm_type *type)
-{
-    if (dm_unlikely(dm_api.is_profiled))
-        dm_calls_leave(type != NULL ? (uint64_t)count * (uint64_t)type->size : 0);
-    dm_stack_leave();
-    dm_glock_leave();
-    if (dm_unlikely(dm_api.has_events))
-        dm_tool_events_leave();
-}
 
 /* ---- start ---- */
 
@@ -188,13 +60,13 @@ static int start_chan(void)
         .name = job->name,
         .node_name = dm_pmi_node_name(),
         .kv = dm_pmi_kv(self.pmi),
-        .host_of = job_host_of,
+        .host_of = dm_world.host_of,
         .choose_coll = dm_coll_choose,
     };
     int err = dm_chan_start(&adapt_job, &dm_world.chan);
 
     if (err == DM_OK)
-        dm_chan_on_lost(dm_world.chan, job_peer_lost, NULL);
+        dm_lost_listen();
     return err;
 }
 
@@ -261,8 +133,7 @@ static int start_job(void)
     dm_world.size = job->size;
     dm_world.appnum = job->appnum;
     dm_world.universe_size = job->universe_size;
-    dm_world.host_of = job_host_of;
-    dm_world.abort = abort_job;
+    dm_lost_start(self.pmi);
     dm_process_set_launcher(self.pmi);
     return DM_OK;
 }
@@ -453,6 +324,7 @@ static int close_launcher(const char *fn)
     int err = dm_pmi_close(self.pmi);
 
     self.pmi = NULL;
+    dm_lost_start(NULL);
     dm_tune_unload();
     if (err == DM_OK)
         return MPI_SUCCESS;

@@ -6,7 +6,7 @@ API_AWKS := $(API_DIR)/tables.awk $(API_DIR)/gen.awk
 API_AWK = awk $(addprefix -f ,$(API_AWKS))
 
 SRCS_api += src/api/check.c src/api/errors.c src/api/errcode.c \
-	src/api/init.c src/api/where.c src/api/calls.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
+	src/api/init.c src/api/enter.c src/api/lost.c src/api/where.c src/api/calls.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
 	src/api/fortran.c src/api/hooks.c src/api/gpu.c \
 	src/api/session.c src/api/tool.c src/api/tool_event.c src/api/tool_event_type.c src/api/tool_cvar.c src/api/tool_pvar.c src/api/tool_bound.c \
 	src/api/objects.c src/api/data.c \
