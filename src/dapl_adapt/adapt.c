@@ -118,6 +118,7 @@ static int open_check_settings(struct dm_adapt *adapt)
             "DATUM_CQ=shared cannot be with DATUM_PROGRESS=threads2, whose threads have a "
             "queue each; set DATUM_PROGRESS=thread, or unset DATUM_CQ");
     adapt->rings.is_basic = cfg->eager == DM_EAGER_BASIC;
+    adapt->rings.wants_srq = cfg->srq && (unsigned)adapt->job.size >= cfg->srq_from;
     adapt->rings.stride = dm_slot_stride(adapt->rings.slot_size);
     return DM_OK;
 }

@@ -192,7 +192,7 @@ int dm_open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
         err = open_memory(adapt);
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
         adapt->rails.ias[i]->adapt = adapt;
-    adapt->rings.wants_sendrecv = dm_cfg()->eager == DM_EAGER_SENDRECV || dm_cfg()->srq;
+    adapt->rings.wants_sendrecv = dm_cfg()->eager == DM_EAGER_SENDRECV || adapt->rings.wants_srq;
     return err;
 }
 

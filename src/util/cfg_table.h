@@ -37,6 +37,9 @@
       "have small messages of all peers come into receives that they share, so that "              \
       "DATUM_SRQ_SIZE bounds the memory for them; not with providers that pin memory (" DM_DOC(    \
           "TUNING.md") ")")                                                                        \
+    X(SRQ_FROM, UINT, "2", srq_from,                                                               \
+      "DATUM_SRQ=yes holds for jobs of at least so many processes; in smaller ones each peer has " \
+      "a ring")                                                                                    \
     X(SRQ_SIZE, SIZE, "1m", srq_size,                                                              \
       "bytes of the receives that the peers share, for each provider, and as many to send from; "  \
       "every process of the job has four of them, the rest is for those who are busy")             \

@@ -41,6 +41,8 @@ for p in datum-shm datum-tcp; do
     check "$p: shared receives" counts 'DATUM_EAGER=auto DATUM_SRQ=yes' 20 64 -- '0 posts: sends=20-24' \
         '1 posts: sends=20-24' '0 shared receives: messages in them=20-24' \
         '1 shared receives: messages in them=20-24' '1 shared receives: credits kept back=0' '0 posts: RDMA writes=0'
+    check "$p: shared receives in larger jobs" counts 'DATUM_EAGER=auto DATUM_SRQ=yes DATUM_SRQ_FROM=3' 20 64 -- \
+        '0 posts: RDMA writes=20' '0 posts: sends=0'
     check "$p: receives that are not shared" counts DATUM_EAGER=auto 20 64 -- \
         '1 shared receives: messages in them=0'
     check "$p: read" counts DATUM_RNDV=read 20 100000 -- '0 rendezvous packets: RTS=20' \
@@ -182,5 +184,9 @@ check 'explained, queues' says 'one for receives, one for requests' \
     env DATUM_EXPLAIN=1 DATUM_CQ=split mpiexec -n 2 ./traffic -n 1
 check 'explained, shared receives' says 'receives: 32 of 8256 bytes that the peers share, [0-9]+ of them spare \(DATUM_SRQ\)' \
     env DATUM_EXPLAIN=1 DATUM_SRQ=yes mpiexec -n 3 ./traffic -n 1
+check 'explained, shared receives of a job that is large enough' says 'receives: [0-9]+ of [0-9]+ bytes that the peers share' \
+    env DATUM_EXPLAIN=1 DATUM_SRQ=yes DATUM_SRQ_FROM=3 mpiexec -n 3 ./traffic -n 1
+check 'explained, a job that is too small for them' says "receives: each peer's own \\(DATUM_SRQ_FROM" \
+    env DATUM_EXPLAIN=1 DATUM_SRQ=yes DATUM_SRQ_FROM=4 mpiexec -n 3 ./traffic -n 1
 check 'for each message' says 'RDMA writes +[0-9.]+$' env DATUM_STATS=1 mpiexec -n 2 ./traffic -n 1
 totals

@@ -18,6 +18,7 @@ table='PROVIDER datum-shm datum-tcp
 EAGER auto rdma sendrecv basic
 SRQ no yes
 SRQ_SIZE 1m 4k 20k
+SRQ_FROM 2 3
 RNDV auto read pipe write imm serial split zerocopy
 RNDV_INLINE no yes
 FIN completion chained

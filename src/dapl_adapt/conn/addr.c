@@ -137,15 +137,15 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
     while (last > 0 && cpus[last] == 0)
         last--;
     dm_strbuf_init(&sb, buf, len);
-    dm_addr_write_head(
-        &sb, DM_VERSION, adapt->own_host,
-        &(struct dm_addr){.n_slots = adapt->rings.n_slots,
-                          .slot_size = adapt->rings.slot_size,
-                          .coll_hash = adapt->coll_hash,
-                          .eager = (unsigned)dm_cfg()->eager | (dm_cfg()->srq ? DM_ADDR_SRQ : 0),
-                          .rndv = (unsigned)dm_cfg()->rndv,
-                          .is_inline = dm_cfg()->rndv_inline,
-                          .fin = (unsigned)dm_cfg()->fin});
+    dm_addr_write_head(&sb, DM_VERSION, adapt->own_host,
+                       &(struct dm_addr){.n_slots = adapt->rings.n_slots,
+                                         .slot_size = adapt->rings.slot_size,
+                                         .coll_hash = adapt->coll_hash,
+                                         .eager = (unsigned)dm_cfg()->eager |
+                                                  (adapt->rings.wants_srq ? DM_ADDR_SRQ : 0),
+                                         .rndv = (unsigned)dm_cfg()->rndv,
+                                         .is_inline = dm_cfg()->rndv_inline,
+                                         .fin = (unsigned)dm_cfg()->fin});
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
     dm_strbuf_add(&sb, ";");

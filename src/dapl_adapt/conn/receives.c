@@ -59,6 +59,8 @@ const char *dm_receives_why_own(const struct dm_ia *ia)
 {
     if (!dm_cfg()->srq)
         return "DATUM_SRQ";
+    if (!ia->adapt->rings.wants_srq)
+        return "DATUM_SRQ_FROM: the job has fewer processes";
     /*
      * Adapters complete receives of a shared queue in another order than they were posted, and libdapl
      * then takes the cookie of one that is pending for another.

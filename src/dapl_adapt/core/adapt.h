@@ -95,6 +95,7 @@ struct dm_ring_plan {
     bool is_auto_size; /* nobody has set it */
     bool is_basic;     /* DATUM_EAGER=basic */
     bool wants_sendrecv;
+    bool wants_srq;    /* DATUM_SRQ, and the job is large enough for it */
     bool is_short;     /* some rings are smaller than the settings say */
     size_t ring_share; /* bytes a connection may lock for rings, 0: no limit */
     size_t lock_max;   /* bytes that may be locked, 0: no limit that matters */
