@@ -116,8 +116,7 @@ check 'a crash at open' status 1 'cannot be checked: the probing process was kil
     break_it open datum-check datum-shm
 
 # Between "hosts"
-port=$((20000 + $$ % 20000))
-datum-check --server --port $port >server.out 2>&1 &
+datum-check --server --port 0 >server.out 2>&1 & # any port that is free
 server=$!
 trap 'kill $server 2>/dev/null' EXIT
 i=0
@@ -125,6 +124,7 @@ while [ $i -lt 100 ] && ! grep -q serving server.out; do
     sleep 0.1
     i=$((i + 1))
 done
+port=$(sed -n 's/^datum-check: serving port //p' server.out)
 check 'with a server' status 0 '^datum-shm: .*, with 127.0.0.1$' datum-check --connect 127.0.0.1 \
     --port $port --only order,late,sizes,private,latency --max-size 64k datum-shm
 check 'its order' row 'last byte last' yes

@@ -11,6 +11,8 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,6 +386,19 @@ static int listen_on(const char *port)
     return fd;
 }
 
+/* Of a socket; 0: not known. */
+static unsigned port_of(int fd)
+{
+    struct sockaddr_storage at;
+    socklen_t len = sizeof(at);
+    uint16_t port = 0;
+
+    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0)
+        return 0;
+    memcpy(&port, (char *)&at + offsetof(struct sockaddr_in, sin_port), sizeof(port));
+    return ntohs(port); /* in the same place of IPv6's */
+}
+
 int dm_check_serve(const char *port, const char *provider, bool is_verbose)
 {
     int fd = listen_on(port);
@@ -393,7 +408,7 @@ int dm_check_serve(const char *port, const char *provider, bool is_verbose)
     if (fd < 0)
         return 2;
     signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
-    printf("datum-check: serving port %s\n", port);
+    printf("datum-check: serving port %u\n", port_of(fd));
     fflush(stdout);
     for (;;) {
         conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);

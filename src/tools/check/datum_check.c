@@ -42,7 +42,8 @@ static const char usage[] =
                     "  --server         wait for --connect and run the other half of each probe;\n"
                     "                   anybody who reaches the port can use it\n"
                     "  --connect HOST   run the other half on HOST\n"
-                    "  --port N         TCP port of the server; " DEFAULT_PORT "\n"
+                    "  --port N         TCP port of the server; " DEFAULT_PORT
+                    "; 0 with --server: a free one\n"
                     "  --peer NAME      what the provider is called on HOST; the same\n"
                     "  --verbose        show what the provider itself prints\n"
                     "  --version        the version\n"
