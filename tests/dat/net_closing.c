@@ -1,7 +1,8 @@
-/* test: kind=dat prov=datum-tcp,datum-ofi timeout=60 net=progress=thread */
+/* test: kind=dat prov=datum-tcp,datum-ofi timeout=60 net=progress=thread san=no */
 /*
  * Calls to ports that are just closed, for want of service points: each is refused, none waits for ever.
  * A provider closes a port some time after its last service point, so the calls go on for as long.
+ * san=no: libfabric 1.17 reads what it has freed with a listener, and forgets some of its requests.
  */
 #include "dat_pair.h"
 
