@@ -32,7 +32,7 @@ static const char *lost_host_of(void *arg, int proc)
     return launcher != NULL ? dm_pmi_host_of(launcher, proc) : dm_host_name();
 }
 
-/* The same of a process of another job; who needs nothing of it any more does not mind. */
+/* A process of another job is lost; who needs nothing of it any more does not mind. */
 static void lost_foreign(int proc, int err)
 {
     char who[DM_PROC_TEXT_MAX];
