@@ -162,11 +162,17 @@ void dm_disk_keep_to_ranges(struct dm_disk *disk)
     disk->fd = fd;
 }
 
+bool dm_disk_is_memory(const char *fs)
+{
+    return strcmp(fs, "tmpfs") == 0 || strcmp(fs, "ramfs") == 0;
+}
+
 int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
 {
     enum disk_reach reach = DISK_REMOTE;
     struct statfs fs;
     struct stat st;
+    bool can_map;
 
     memset(disk, 0, sizeof(*disk));
     disk->fd = -1;
@@ -189,8 +195,10 @@ int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
         disk->fs = disk_kind((unsigned long)fs.f_type, &reach);
     disk->is_local = reach == DISK_LOCAL;
     disk->is_coherent = reach != DISK_REMOTE;
-    disk->is_memory = strcmp(disk->fs, "tmpfs") == 0 || strcmp(disk->fs, "ramfs") == 0;
-    disk->can_map = disk->is_local && S_ISREG(st.st_mode) && (flags & O_ACCMODE) == O_RDWR;
+    disk->is_memory = dm_disk_is_memory(disk->fs);
+    can_map = disk->is_local && S_ISREG(st.st_mode);
+    disk->can_map = can_map && (flags & O_ACCMODE) == O_RDWR;
+    disk->can_map_read = can_map && !disk->is_memory && (flags & O_ACCMODE) != O_WRONLY;
     return DM_OK;
 }
 

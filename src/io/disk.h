@@ -14,12 +14,13 @@
 struct dm_disk {
     int fd; /* -1: closed */
     char *path;
-    const char *fs;   /* name of the kind of file system; static */
-    bool is_local;    /* one that only processes of this host write, through one cache */
-    bool is_coherent; /* hosts see at once what others write */
-    bool is_memory;   /* all of it: reading a hole takes a copy, and spares no wait */
-    bool can_map;     /* for writing, too */
-    bool is_exact;    /* NFS that writes no bytes but ours: a message for each range */
+    const char *fs;    /* name of the kind of file system; static */
+    bool is_local;     /* one that only processes of this host write, through one cache */
+    bool is_coherent;  /* hosts see at once what others write */
+    bool is_memory;    /* all of it: reading a hole takes a copy, and spares no wait */
+    bool can_map;      /* for writing, too */
+    bool can_map_read; /* in memory it takes longer than to read, and holes would get pages */
+    bool is_exact;     /* NFS that writes no bytes but ours: a message for each range */
     uint64_t dev;
     uint64_t ino;
 };
@@ -28,6 +29,8 @@ struct dm_disk {
 const char *dm_disk_path(const char *name);
 /* What kind of file system a path, or else its directory, is on. */
 const char *dm_disk_fs_of(const char *path, bool *is_local_p);
+/* Is a kind of file system one that has its files in memory only? */
+bool dm_disk_is_memory(const char *fs);
 /*
  * Open path with these flags of open(2). The error says name and reason; DM_ERR_NO_SUCH_FILE,
  * DM_ERR_ACCESS, ...

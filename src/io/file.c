@@ -302,6 +302,8 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     f->eh = dm_file_errhandler(NULL, &handle);
     dm_errhandler_ref(f->eh);
     dm_hints_default(&f->hints);
+    if (f->rank == 0)
+        dm_hints_read_file(&f->hints);
     dm_hints_read(&f->hints, info);
     err = dm_exchanges_new(f);
     if (err == DM_OK)
@@ -387,6 +389,7 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
         return err;
     }
     dm_file_words_explain(f);
+    dm_file_print_hints(f);
     dm_list_add_tail(&files.open, &f->link);
     *file_p = f;
     return DM_OK;

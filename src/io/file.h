@@ -102,6 +102,8 @@ void dm_file_others_wrote(struct dm_file *f);
 
 /* Count what a move did, and tell about a way that is new; in the program's thread. */
 void dm_move_count(struct dm_file *f, const struct dm_move *m);
+/* At rank 0, where $ROMIO_PRINT_HINTS is set: the hints of a file that was opened. */
+void dm_file_print_hints(struct dm_file *f);
 
 /* ---- file.c ---- */
 

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum hint_kind { HINT_SIZE, HINT_USE, HINT_BOOL };
+#include "util/cfg.h"
+#include "util/log.h"
+
+enum hint_kind { HINT_SIZE, HINT_USE, HINT_BOOL, HINT_EACH_HOST };
 
 static const struct hint_row {
     const char *key;
@@ -18,6 +21,7 @@ static const struct hint_row {
     uint64_t least, most;
 } hint_rows[] = {
     {"cb_buffer_size", HINT_SIZE, offsetof(struct dm_hints, cb_buffer_size), 4096, 1ull << 31},
+    {"cb_config_list", HINT_EACH_HOST, offsetof(struct dm_hints, cb_per_host), 1, 1ull << 31},
     {"cb_nodes", HINT_SIZE, offsetof(struct dm_hints, cb_nodes), 1, 1ull << 31},
     {"ind_rd_buffer_size", HINT_SIZE, offsetof(struct dm_hints, ind_rd_buffer_size), 4096,
      1ull << 31},
@@ -54,6 +58,12 @@ static void hint_set(struct dm_hints *hints, const struct hint_row *row, const c
     unsigned long long n;
     char *end;
 
+    /* "*:N", "*:*": on each host. Lists of names cannot be followed. */
+    if (row->kind == HINT_EACH_HOST) {
+        if (strncmp(value, "*:", 2) != 0)
+            return;
+        value = strcmp(value, "*:*") == 0 ? "2147483648" : value + 2;
+    }
     if (row->kind == HINT_USE) {
         for (int i = 0; i < 3; i++)
             if (strcmp(value, hint_uses[i]) == 0)
@@ -83,6 +93,73 @@ void dm_hints_read(struct dm_hints *hints, const struct dm_info *info)
     }
 }
 
+/* ---- the file of a user, or of a host ---- */
+
+#define HINTS_FILE "/etc/romio-hints"
+
+static const struct hint_row *hint_find(const char *key)
+{
+    for (size_t i = 0; i < N_HINTS; i++)
+        if (strcmp(hint_rows[i].key, key) == 0)
+            return &hint_rows[i];
+    return NULL;
+}
+
+/* One line, which is cut into words. is_said: what cannot be read is said. */
+static void hints_line(struct dm_hints *hints, char *line, const char *path, int n, bool is_said)
+{
+    const struct hint_row *row;
+    char *rest, *key, *value;
+
+    line[strcspn(line, "#\r\n")] = '\0';
+    key = strtok_r(line, " \t", &rest);
+    value = strtok_r(NULL, " \t", &rest);
+    if (key == NULL)
+        return;
+    if (value == NULL || strtok_r(NULL, " \t", &rest) != NULL) {
+        if (is_said)
+            dm_log_warn("%s, line %d: a hint is a key and a value, this is left out: %s", path, n,
+                        key);
+        return;
+    }
+    row = hint_find(key);
+    if (row != NULL)
+        hint_set(hints, row, value);
+}
+
+void dm_hints_read_file(struct dm_hints *hints)
+{
+    const char *asked = dm_cfg_env("ROMIO_HINTS"), *path = asked != NULL ? asked : HINTS_FILE;
+    FILE *f = fopen(path, "re");
+    char *line = NULL;
+    size_t space = 0;
+    bool is_said;
+
+    if (f == NULL) {
+        if (asked != NULL && dm_log_is_new("ROMIO_HINTS", "not there"))
+            dm_log_warn("ROMIO_HINTS names %s, which cannot be read: %s", path, strerror(errno));
+        return;
+    }
+    is_said = dm_log_is_new("ROMIO_HINTS", path);
+    for (int n = 1; getline(&line, &space, f) >= 0; n++)
+        hints_line(hints, line, path, n, is_said);
+    free(line);
+    (void)fclose(f);
+}
+
+void dm_hints_print(const struct dm_info *info, const char *path)
+{
+    dm_log_out("hints of %s:\n", path);
+    for (size_t i = 0; i < N_HINTS; i++) {
+        const char *value = dm_info_value(info, hint_rows[i].key);
+
+        if (value != NULL)
+            dm_log_out("key = %-25s value = %-10s\n", hint_rows[i].key, value);
+    }
+}
+
+/* ---- what is in force ---- */
+
 int dm_hints_write(const struct dm_hints *hints, const struct dm_disk *disk,
                    struct dm_info **info_p)
 {
@@ -103,7 +180,8 @@ int dm_hints_write(const struct dm_hints *hints, const struct dm_disk *disk,
         }
         if (*(const uint64_t *)at == 0)
             continue;
-        snprintf(text, sizeof(text), "%llu", (unsigned long long)*(const uint64_t *)at);
+        snprintf(text, sizeof(text), hint_rows[i].kind == HINT_EACH_HOST ? "*:%llu" : "%llu",
+                 (unsigned long long)*(const uint64_t *)at);
         err = dm_info_set(info, hint_rows[i].key, text);
     }
     if (err == DM_OK)

@@ -1,19 +1,20 @@
 /*
- * Transfers of one process. The table of ways is in choose() and its callers:
+ * Transfers of one process. The ways, which way.c chooses among:
  *
  *   one range of the file        straight from or to memory, by pieces of memory if they are long,
  *                                else through a buffer
  *   many, writing                copied into a mapping of the file where that works and pieces are
  *                                short and dense; else each range by itself. Bytes that are not
  *                                ours are never written back.
- *   many, reading                a part of the file with its holes at once where they are small,
- *                                else each range by itself
+ *   many, reading                a part of the file with its holes at once where they are small, out of a
+ *                                mapping if pieces are dense; else each range by itself
  */
 #include "io/move.h"
 
 #include <stdlib.h>
 
 #include "io/mapped.h"
+#include "io/way.h"
 #include "util/copy.h"
 #include "util/err.h"
 
@@ -24,12 +25,6 @@
 #define PART_LOCAL  ((uint64_t)512 << 10) /* of a local file at a time: stays in the cache */
 #define PART_REMOTE ((uint64_t)8 << 20)   /* of another one: several messages to a server */
 #define AT_ONCE_LEN ((uint64_t)64 << 10)  /* costs less than to have a thread do it */
-
-/* Of the processor: for a byte of a hole that is read, and for a range that is read by itself. */
-#define HOLE_PS       120
-#define HOLE_DISK_PS  170
-#define RANGE_NS      500
-#define RANGE_DISK_NS 900
 
 /* Bytes of the file to read at a time, as a hint says at most, and all that there is to read. */
 static uint64_t move_space(const struct dm_move *m, uint64_t hint)
@@ -235,50 +230,8 @@ static int move_exact(struct dm_move *m, uint64_t len, uint64_t *moved_p)
 
 /* ---- a part of the file at a time ---- */
 
-/* What of the view lies in [low, high) of the file, from m->done on. */
-struct window {
-    int64_t low, high;
-    uint64_t len; /* bytes of the view in it */
-};
-
-static void window_next(const struct dm_move *m, uint64_t space, struct window *w)
-{
-    uint64_t pos = m->pos + m->done, end = m->pos + m->len, last;
-
-    w->low = dm_view_offset(m->view, pos);
-    last = dm_view_pos(m->view, w->low + (int64_t)space);
-    if (last > end)
-        last = end;
-    w->len = last - pos;
-    w->high = dm_view_offset(m->view, last - 1) + 1;
-}
-
-/* Mean length of its ranges, judged by the first ones, and what part of the window they are. */
-static uint64_t window_piece(const struct dm_move *m, const struct window *w)
-{
-    struct iovec ranges[16];
-    uint64_t covered;
-    int n;
-
-    covered = dm_view_ranges(m->view, m->pos + m->done, w->len, ranges, 16, &n);
-    return covered / (uint64_t)n;
-}
-
-/* Read with the holes, if those are small beside a system call, a wait for the disk, or a message. */
-static bool window_is_for_sieve(const struct dm_move *m, const struct window *w)
-{
-    uint64_t piece = window_piece(m, w), span = (uint64_t)(w->high - w->low);
-    uint64_t n = w->len / piece + 1, hole = (span - w->len) / n;
-
-    if (m->hints->ds_read != DM_HINT_AUTOMATIC)
-        return m->hints->ds_read == DM_HINT_ENABLE;
-    return hole <= (m->disk->is_memory  ? (uint64_t)3 << 10
-                    : m->disk->is_local ? (uint64_t)8 << 10
-                                        : (uint64_t)128 << 10);
-}
-
 /* buf holds w, or as much of it as the file has: to memory. */
-static void window_to_memory(struct dm_move *m, const struct window *w, const char *buf,
+static void window_to_memory(struct dm_move *m, const struct dm_way_window *w, const char *buf,
                              uint64_t len, char *stage)
 {
     if (m->type->is_contig) {
@@ -296,7 +249,7 @@ static void window_to_memory(struct dm_move *m, const struct window *w, const ch
     }
 }
 
-static int move_sieve(struct dm_move *m, const struct window *w, char *buf, char *stage,
+static int move_sieve(struct dm_move *m, const struct dm_way_window *w, char *buf, char *stage,
                       uint64_t *moved_p)
 {
     size_t want = (size_t)(w->high - w->low), got;
@@ -316,43 +269,46 @@ static int move_sieve(struct dm_move *m, const struct window *w, char *buf, char
     return err;
 }
 
+/* Out of a mapping, where that is less work; true: something was moved. */
+static bool move_from_mapping(struct dm_move *m, char *stage)
+{
+    uint64_t before = m->done;
+    struct dm_way_window w;
+
+    dm_way_next(m, m->hints->ind_rd_buffer_size, &w);
+    if (dm_way_is_mapped(m, &w))
+        dm_mapped_read(m, w.low, w.high, w.len, stage, STAGE_LEN);
+    return m->done > before;
+}
+
 static int move_read(struct dm_move *m)
 {
-    uint64_t space = move_space(m, m->hints->ind_rd_buffer_size), moved = 0;
+    uint64_t space = move_space(m, m->hints->ind_rd_buffer_size), moved;
     char *buf = NULL, *stage = NULL;
     int err = DM_OK;
 
     while (m->done < m->len && err == DM_OK) {
-        struct window w;
+        struct dm_way_window w;
+        bool is_mapped, is_sieved;
 
-        window_next(m, space, &w);
-        if (!window_is_for_sieve(m, &w)) {
-            err = move_exact(m, w.len, &moved);
-        } else {
-            if (buf == NULL) {
-                buf = malloc(space + STAGE_LEN);
-                stage = buf + space;
-            }
+        dm_way_next(m, space, &w);
+        is_mapped = dm_way_is_mapped(m, &w);
+        is_sieved = dm_way_is_sieved(m, &w);
+        if ((is_mapped || is_sieved) && buf == NULL) {
+            buf = malloc(space + STAGE_LEN);
             if (buf == NULL)
                 return DM_FAIL(DM_ENOMEM, "buffer of a file, %llu bytes",
                                (unsigned long long)(space + STAGE_LEN));
-            err = move_sieve(m, &w, buf, stage, &moved);
+            stage = buf + space;
         }
+        if (is_mapped && move_from_mapping(m, stage))
+            continue;
+        err = is_sieved ? move_sieve(m, &w, buf, stage, &moved) : move_exact(m, w.len, &moved);
         if (moved < w.len)
             break;
     }
     free(buf);
     return err;
-}
-
-/* Is the window worth a mapping: pieces that are short, and not few in many pages? */
-static bool window_is_for_map(const struct dm_move *m, const struct window *w)
-{
-    uint64_t piece = window_piece(m, w), span = (uint64_t)(w->high - w->low);
-
-    if (!m->disk->can_map || m->hints->ds_write == DM_HINT_DISABLE)
-        return false;
-    return piece < PIECE_LONG && span / 4096 * 256 <= w->len + 65536;
 }
 
 /* From m->done on. */
@@ -364,13 +320,13 @@ static int move_write_from(struct dm_move *m)
 
     while (m->done < m->len && err == DM_OK) {
         uint64_t before = m->done;
-        struct window w;
+        struct dm_way_window w;
 
-        window_next(m, space, &w);
-        if (window_is_for_map(m, &w)) {
+        dm_way_next(m, space, &w);
+        if (dm_way_is_mapped(m, &w)) {
             if (!m->type->is_contig && stage == NULL && (stage = malloc(STAGE_LEN)) == NULL)
                 return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", STAGE_LEN);
-            err = dm_mapped_write(m, w.low, w.high, w.len, window_piece(m, &w), stage, STAGE_LEN);
+            err = dm_mapped_write(m, w.low, w.high, w.len, dm_way_piece(m, &w), stage, STAGE_LEN);
         }
         if (err == DM_OK && m->done < before + w.len)
             err = move_exact(m, before + w.len - m->done, &moved);
@@ -401,51 +357,6 @@ static int move_write(struct dm_move *m)
         return err;
     m->done = last_done;
     return last_err;
-}
-
-/* ---- what it would cost ---- */
-
-/* Pages that the first ranges touch; *n_p: how many ranges these are. */
-static uint64_t cost_first_pages(const struct dm_move *m, int *n_p)
-{
-    struct iovec ranges[16];
-    uint64_t n_pages = 0, next = 0;
-
-    (void)dm_view_ranges(m->view, m->pos, m->len, ranges, 16, n_p);
-    for (int i = 0; i < *n_p; i++) {
-        uint64_t low = (uintptr_t)ranges[i].iov_base / DM_IO_PAGE;
-        uint64_t high = ((uintptr_t)ranges[i].iov_base + ranges[i].iov_len - 1) / DM_IO_PAGE + 1;
-
-        n_pages += high - (low < next ? next : low);
-        next = high;
-    }
-    return n_pages;
-}
-
-struct dm_move_cost dm_move_cost(const struct dm_move *m)
-{
-    struct window all = {.len = m->len};
-    struct dm_move_cost cost = {.pages = 0};
-    uint64_t n_ranges, span;
-    int n;
-
-    if (m->len == 0)
-        return cost;
-    all.low = dm_view_offset(m->view, m->pos);
-    all.high = dm_view_offset(m->view, m->pos + m->len - 1) + 1;
-    span = (uint64_t)(all.high - all.low);
-    n_ranges = m->len / window_piece(m, &all) + 1;
-    cost.pages = cost_first_pages(m, &n);
-    cost.pages = cost.pages * n_ranges / (uint64_t)n;
-    if (cost.pages > span / DM_IO_PAGE + 2)
-        cost.pages = span / DM_IO_PAGE + 2;
-    if (span == m->len)
-        return cost;
-    if (window_is_for_sieve(m, &all))
-        cost.read_ns = (span - m->len) * (m->disk->is_memory ? HOLE_PS : HOLE_DISK_PS) / 1000;
-    else
-        cost.read_ns = n_ranges * (m->disk->is_memory ? RANGE_NS : RANGE_DISK_NS);
-    return cost;
 }
 
 /* ---- moves ---- */

@@ -40,12 +40,6 @@ struct dm_move {
     uint64_t n_way[DM_N_WAYS]; /* added to: bytes by each way */
 };
 
-/* What a move costs beside what its bytes cost in one range, judged by its first ranges. */
-struct dm_move_cost {
-    uint64_t pages;   /* of the file that it touches */
-    uint64_t read_ns; /* of the processor, to read */
-};
-
 /* DM_ERR_IO, DM_ERR_NO_SPACE, ...; DM_ENOMEM. m->done is right in any case. */
 int dm_move_run(struct dm_move *m);
 /*
@@ -58,7 +52,5 @@ bool dm_move_part(struct dm_move *m, int *err_p);
  * False: nothing was done.
  */
 bool dm_move_at_once(struct dm_move *m, int *err_p);
-/* Before it has begun. */
-struct dm_move_cost dm_move_cost(const struct dm_move *m);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "channel/channel.h"
 #include "io/ship.h"
+#include "io/way.h"
 #include "util/host.h"
 
 #define VIEW_MOST   ((uint64_t)1 << 24) /* bytes of a view that is shipped */
@@ -20,12 +21,9 @@
 #define WRITERS_MOST 8                   /* who writes to a file excludes the others, partly */
 #define ALONE_MOST   63                  /* calls that do not ask, after many in vain */
 
-/* Of the processor, beside what bytes cost in one range: a page that one more process writes to; a message of an
- * exchange; a byte that is exchanged. */
-#define PAGE_NS      500
-#define PAGE_DISK_NS 2000
-#define MESSAGE_NS   10000
-#define COPY_PS      300
+/* Of the processor: a message of an exchange, a byte that is exchanged. */
+#define MESSAGE_NS 10000
+#define COPY_PS    300
 
 static enum dm_hint_use plan_use(const struct dm_file *f, bool is_write)
 {
@@ -59,7 +57,7 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
         part.low = dm_view_offset(f->view, part.pos);
         part.high = dm_view_offset(f->view, part.pos + part.len - 1) + 1;
     }
-    part.cost = dm_move_cost(m);
+    part.alone_ns = dm_way_cost(m, dm_chan_is_oversubscribed(dm_world.chan));
     part.has_writes = f->cache.has_writes;
     part.is_refused =
         bad != DM_OK || m->is_refused || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
@@ -70,28 +68,25 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
  * Within a host data are copied once more, and there are messages; but each page of the file is touched
  * by one process only, and each byte is read once.
  */
-static bool plan_saves(const struct dm_file *f, bool is_write, const struct dm_plan *plan)
+static bool plan_saves(const struct dm_file *f, const struct dm_plan *plan)
 {
     uint64_t span = (uint64_t)(plan->high - plan->low), n_agg = (uint64_t)dm_plan_n_agg(f);
-    uint64_t pages = span / DM_IO_PAGE + 1, touched = 0, read_ns = 0, len = 0, n_rounds, saved;
+    uint64_t alone_ns = 0, len = 0, n_rounds;
 
     for (int r = 0; r < f->size; r++) {
-        touched += plan->parts[r].cost.pages;
-        read_ns += plan->parts[r].cost.read_ns;
+        alone_ns += plan->parts[r].alone_ns;
         len += plan->parts[r].len;
     }
     if (n_agg == 0)
         return false;
     n_rounds = span / n_agg / (dm_plan_buffer(f) / 2) + 1;
-    saved = touched > pages ? (touched - pages) * (f->disk.is_memory ? PAGE_NS : PAGE_DISK_NS) : 0;
-    return (is_write ? saved : read_ns) >
-           len * COPY_PS / 1000 + (uint64_t)f->size * n_agg * n_rounds * MESSAGE_NS;
+    return alone_ns > len * COPY_PS / 1000 + (uint64_t)f->size * n_agg * n_rounds * MESSAGE_NS;
 }
 
 /* Is it for a file within a host, where no hint asks for it? */
 static bool plan_saves_alone(struct dm_file *f, bool is_write, const struct dm_plan *plan)
 {
-    bool saves = plan_saves(f, is_write, plan);
+    bool saves = plan_saves(f, plan);
 
     if (saves)
         dm_backoff_worked(&f->alone[is_write]);
@@ -136,11 +131,29 @@ int dm_plan_n_writers(int size)
     return n < size ? n : size;
 }
 
+/* Processes that may aggregate where so many of each host may; 0: all. */
+static uint64_t plan_listed(const struct dm_file *f, const struct dm_node_map *nodes)
+{
+    uint64_t each = f->hints.cb_per_host, listed = 0, *seen;
+
+    if (each == 0 || nodes == NULL || each >= (uint64_t)f->size)
+        return 0;
+    if (each == 1)
+        return (uint64_t)nodes->n_nodes;
+    seen = calloc((size_t)nodes->n_nodes, sizeof(*seen));
+    for (int r = 0; r < f->size && seen != NULL; r++)
+        listed += seen[nodes->node_of[r]]++ < each;
+    free(seen);
+    return listed;
+}
+
 int dm_plan_n_agg(const struct dm_file *f)
 {
     const struct dm_node_map *nodes = dm_node_map(f->group);
-    uint64_t want = f->hints.cb_nodes;
+    uint64_t want = f->hints.cb_nodes, listed = plan_listed(f, nodes);
 
+    if (listed > 0 && (want == 0 || want > listed))
+        want = listed;
     if (want > 0)
         return want < (uint64_t)f->size ? (int)want : f->size;
     if (f->is_one_cache)

@@ -9,12 +9,12 @@
 
 /* What each process tells all before a collective transfer; sent as it is. */
 struct dm_plan_part {
-    uint64_t pos, len;        /* in its view */
-    int64_t low, high;        /* of the file; equal: nothing */
-    uint64_t view_bytes;      /* of its view as it is shipped */
-    struct dm_move_cost cost; /* alone */
-    uint32_t is_refused;      /* it cannot take part in an exchange */
-    uint32_t has_writes;      /* that an aggregator on another host does not see yet */
+    uint64_t pos, len;   /* in its view */
+    int64_t low, high;   /* of the file; equal: nothing */
+    uint64_t view_bytes; /* of its view as it is shipped */
+    uint64_t alone_ns;   /* of the processor, alone, beside what bytes cost in one range */
+    uint32_t is_refused; /* it cannot take part in an exchange */
+    uint32_t has_writes; /* that an aggregator on another host does not see yet */
 };
 
 /* What all processes know and decided alike. */

@@ -1,6 +1,6 @@
 /*
  * What the transfers of this process did, for DATUM_STATS, and which way each file goes, for
- * DATUM_EXPLAIN.
+ * DATUM_EXPLAIN; hints in force, for ROMIO_PRINT_HINTS.
  */
 #include "io/file.h"
 
@@ -41,6 +41,18 @@ void dm_move_count(struct dm_file *f, const struct dm_move *m)
         io_bytes[m->is_write][i] += m->n_way[i];
     if (dm_cfg()->explain && f->rank == 0)
         io_explain(f, m);
+}
+
+void dm_file_print_hints(struct dm_file *f)
+{
+    struct dm_info *info;
+
+    if (f->rank != 0 || dm_cfg_env("ROMIO_PRINT_HINTS") == NULL)
+        return;
+    if (dm_file_get_info(f, &info) == DM_OK)
+        dm_hints_print(info, f->disk.path);
+    if (info != NULL)
+        (void)dm_info_free(info);
 }
 
 int dm_io_stats(struct dm_adapt_stat *stats, int max)

@@ -329,7 +329,7 @@ static void file_fact(const char *name, const char *value)
 static int show_file(const char *path)
 {
     bool is_local;
-    const char *fs = dm_disk_fs_of(path, &is_local);
+    const char *fs = dm_disk_fs_of(path, &is_local), *alone;
     char kind[80];
 
     if (strcmp(fs, "unknown") == 0) {
@@ -341,9 +341,13 @@ static int show_file(const char *path)
     file_fact("path", path);
     file_fact("file system", kind);
     file_fact("one range", "one system call");
-    file_fact("short ranges", is_local ? "written into a mapping; read with holes up to 8 KiB"
-                                       : "written one by one; read with holes up to 128 KiB");
-    file_fact("collective, one host", is_local ? "each process by itself" : "two phases");
+    alone = dm_disk_is_memory(fs) ? "written into a mapping; read with holes up to 3 KiB"
+            : is_local ? "written into a mapping, read out of one, or with holes up to 8 KiB"
+                       : "written one by one; read with holes up to 128 KiB";
+    file_fact("short ranges", alone);
+    file_fact("collective, one host",
+              is_local ? "two phases where they cost less, else each process by itself"
+                       : "two phases");
     file_fact("collective, several", "two phases");
     dm_info_part_end();
     return 0;

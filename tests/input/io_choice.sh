@@ -23,6 +23,8 @@ way() {
 }
 
 phases='in two phases'
+alone='with the holes'
+says 'short ranges .*read out of one' datum-info --file . && alone='by a mapping'
 way 'blocks of 64 bytes' "$phases" "$phases" 8 64 1048576 1 0
 way 'whole pages' 'each range by itself' 'each range by itself' 8 16384 1048576 1 0
 way 'short ones' 'by a mapping' 'each range by itself' 8 64 512 1 0 romio_ds_read=disable
@@ -35,6 +37,6 @@ way 'hint: one aggregator' "$phases" "$phases" 8 64 1048576 1 0 cb_nodes=1
 way 'after many short ones' "as one range
 by a mapping
 $phases" "as one range
-with the holes
+$alone
 $phases" 8 256 524288 36 16
 totals

@@ -15,6 +15,25 @@ enum { N = 4096 };
 static int rank, size, data[N], back[N];
 static MPI_File fh;
 
+static void view(int block, int n);
+
+/* Every other pair of integers of a file that was written in one range, and how many there were. */
+static int every_other(void)
+{
+    MPI_Status status;
+    int n, err = MPI_File_write_at(fh, 0, data, N, MPI_INT, &status);
+
+    view(2, 2);
+    if (err == MPI_SUCCESS)
+        err = MPI_File_read_at(fh, 0, back, N / 2, MPI_INT, &status);
+    MPI_Get_count(&status, MPI_INT, &n);
+    for (int i = 0; i < n; i++)
+        if (back[i] != data[i / 2 * 4 + i % 2])
+            printf("rank %d: WRONG DATA\n", rank);
+    printf("rank %d: %d integers\n", rank, n);
+    return err;
+}
+
 static void say(const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -156,6 +175,8 @@ static int go(const char *what)
             printf("rank %d: WRONG DATA\n", rank);
         return err;
     }
+    if (strcmp(what, "every_other") == 0)
+        return every_other();
     if (strncmp(what, "slow", 4) == 0)
         return slow(what[4] != '\0', &status);
     if (strncmp(what, "nomem", 5) == 0)

@@ -47,6 +47,15 @@ run 2 strided automatic IO_TRUNCATE=1 IO_VM=1
 expect 'truncated, the processor copies' 2 'strided: good'
 run 1 vector automatic IO_TRUNCATE=1 IO_VM=1
 expect 'truncated, one process' 1 'vector: good'
+# The same, reading: what is there then is read.
+run 1 every_other disable
+expect 'read, not truncated' 1 'rank 0: 2048 integers'
+expect 'read, not truncated' 0 WRONG
+if says 'short ranges .*read out of one' datum-info --file .; then
+    run 1 every_other disable IO_TRUNCATE=1
+    expect 'truncated, and read' 1 'every_other: good'
+    expect 'truncated, nothing is left to read' 1 'rank 0: 0 integers'
+fi
 # The system does not copy: the processor does, or each range goes by itself.
 for errno in 1 14 38; do
     run 3 twice disable IO_VM=$errno

@@ -25,7 +25,8 @@ static uint32_t rnd(uint32_t n)
 
 static const struct key {
     const char *name;
-    long long least, most; /* of a number; most 0: one of three words; -1: true or false */
+    long long least,
+        most; /* of a number; most 0: one of three words; -1: true or false; -3: "*:N" */
 } keys[] = {
     {"cb_buffer_size", 4096, 1ll << 31},
     {"cb_nodes", 1, 1ll << 31},
@@ -41,7 +42,7 @@ static const struct key {
     {"romio_no_indep_rw", 0, -1},
     {"romio_filesystem_type", 0, -2},
     {"filename", 0, -2},
-    {"cb_config_list", 0, -2},
+    {"cb_config_list", 0, -3},
     {"access_style", 0, -2},
     {"no_such_hint", 0, -2},
 };
@@ -68,7 +69,11 @@ static void value_make(char value[MPI_MAX_INFO_VAL])
                                       "",
                                       "+4096",
                                       "true",
-                                      "*:1"};
+                                      "*:1",
+                                      "*:2",
+                                      "*:*",
+                                      "*:0",
+                                      "host:1"};
     static const char *const good[] = {"enable", "disable", "automatic", "true", "false",
                                        "4096",   "65536",   "1000001",   "1",    "2147483648"};
     int kind = (int)rnd(4), len;
@@ -87,12 +92,40 @@ static void value_make(char value[MPI_MAX_INFO_VAL])
     }
 }
 
+static int on_host[64]; /* ranks of each host */
+
+static void hosts_count(void)
+{
+    MPI_Comm host;
+    int rank, size, mine, sizes[64];
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &rank);
+    MPI_Comm_size(host, &size);
+    MPI_Comm_free(&host);
+    mine = rank == 0 ? size : 0;
+    MPI_Allgather(&mine, 1, MPI_INT, sizes, 1, MPI_INT, MPI_COMM_WORLD);
+    memcpy(on_host, sizes, (size_t)mp_size * sizeof(int));
+}
+
+/* How many processes may aggregate where "*:N" of each host may. */
+static int processes_listed(const char *value)
+{
+    long long each = atoll(value + 2);
+    int listed = 0;
+
+    CHECK(strncmp(value, "*:", 2) == 0 && each >= 1);
+    for (int r = 0; r < mp_size; r++)
+        listed += on_host[r] < each ? on_host[r] : (int)each;
+    return listed;
+}
+
 /* What is in force is a value that the page allows. */
 static void check_info(MPI_File fh)
 {
     char value[MPI_MAX_INFO_VAL + 1];
     MPI_Info info;
-    int flag;
+    int flag, listed = mp_size;
 
     MUST(MPI_File_get_info(fh, &info));
     for (int i = 0; i < N_KEYS; i++) {
@@ -101,7 +134,9 @@ static void check_info(MPI_File fh)
         MUST(MPI_Info_get(info, k->name, MPI_MAX_INFO_VAL, value, &flag));
         if (!flag || k->most == -2)
             continue;
-        if (k->most > 0)
+        if (k->most == -3)
+            listed = processes_listed(value);
+        else if (k->most > 0)
             CHECK(atoll(value) >= k->least && atoll(value) <= k->most);
         else if (k->most == 0)
             CHECK(!strcmp(value, "enable") || !strcmp(value, "disable") ||
@@ -110,7 +145,7 @@ static void check_info(MPI_File fh)
             CHECK(!strcmp(value, "true") || !strcmp(value, "false"));
     }
     MPI_Info_get(info, "cb_nodes", MPI_MAX_INFO_VAL, value, &flag);
-    CHECK(flag && atoi(value) >= 1 && atoi(value) <= mp_size);
+    CHECK(flag && atoi(value) >= 1 && atoi(value) <= listed);
     MPI_Info_get(info, "filename", MPI_MAX_INFO_VAL, value, &flag);
     CHECK(flag && strcmp(value, NAME) == 0);
     MUST(MPI_Info_free(&info));
@@ -186,6 +221,7 @@ int main(int argc, char **argv)
     MPI_Bcast(&seed, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);
     /* each rank has hints of its own; those of rank 0 count */
     state = seed * 1000003u + (uint32_t)mp_rank;
+    hosts_count();
     MPI_Type_contiguous(BLOCK, MPI_BYTE, &block);
     MPI_Type_create_resized(block, 0, (MPI_Aint)BLOCK * mp_size, &part);
     MPI_Type_commit(&part);
