@@ -318,7 +318,9 @@ static void short_memory(void)
         CHECK_EQ(conn->ring.n_slots, conn_of(1)->ring.n_slots);
         CHECK_EQ(conn->ring.slot_size, conn_of(1)->ring.slot_size);
         CHECK_EQ(conn->tx.n_slots, conn_of(1)->rx.n_slots);
-        CHECK_EQ(conn->tx.place.in_cells ? conn->tx.idle.stride : conn->tx.ring.stride,
+        CHECK_EQ(conn->tx.place.is_packed  ? conn->ring.stride
+                 : conn->tx.place.in_cells ? conn->tx.idle.stride
+                                           : conn->tx.ring.stride,
                  conn_of(1)->rx.stride);
         len = (size_t)conn->ring.n_slots * conn->ring.slot_size;
         CHECK(len < before);

@@ -371,7 +371,8 @@ static DAT_RETURN fake_srq_post_recv(DAT_SRQ_HANDLE h, DAT_COUNT n, DAT_LMR_TRIP
     bool is_full;
 
     (void)n;
-    recv->seg = iov[0];
+    recv->segs[0] = iov[0];
+    recv->n_segs = 1;
     recv->theirs = fake.iov != DAT_IOV_CONSUMER ? iov : NULL;
     recv->cookie = cookie;
     FAKE_ENTER(is_full = srq->n >= srq->max; if (!is_full) {
@@ -671,9 +672,11 @@ static DAT_RETURN fake_post_recv(DAT_EP_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *
     struct fake_ep *ep = h;
     bool is_full;
 
-    (void)n;
     (void)flags;
-    recv->seg = iov[0];
+    if (n > 2)
+        abort();
+    memcpy(recv->segs, iov, (size_t)n * sizeof(*iov));
+    recv->n_segs = n;
     recv->theirs = fake.iov != DAT_IOV_CONSUMER ? iov : NULL;
     recv->cookie = cookie;
     FAKE_ENTER(is_full = ep->n_recv >= ep->max_recv; if (!is_full) {

@@ -58,7 +58,8 @@ struct fake_work {
 
 struct fake_recv {
     struct fake_recv *next;
-    DAT_LMR_TRIPLET seg;
+    DAT_LMR_TRIPLET segs[2];
+    int n_segs;
     DAT_LMR_TRIPLET *theirs;
     DAT_DTO_COOKIE cookie;
 };

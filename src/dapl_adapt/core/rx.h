@@ -46,8 +46,9 @@ struct dm_rx {
     /* colder */
     struct dm_rx_ring idle; /* the other ring: cells, or slots */
     char *slots;
-    DAT_EP_HANDLE ep;           /* DM_RECORD_SEND: that has the buffers */
-    uint32_t arrive;            /* slot of the next completion */
+    char *cells;      /* DM_RECORD_SEND: there the beginnings of records arrive; NULL: in slots */
+    DAT_EP_HANDLE ep; /* DM_RECORD_SEND: that has the buffers */
+    uint32_t arrive;  /* slot of the next completion */
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
     DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */

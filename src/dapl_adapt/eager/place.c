@@ -18,6 +18,9 @@
  * may be unconsumed than it had. The receiver does not know where the sender stops: it is asked for
  * credits.
  *
+ * Messages, which arrive in their order wherever they come from, always go round all slots, as receives
+ * are posted; short ones are kept in cells instead, until they are credited, and arrive in cells.
+ *
  * Generations are told apart by 24 bits: one round in ROUND_FULL goes through all slots, so that no
  * trailer is as old as that.
  */
@@ -26,10 +29,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
@@ -124,6 +129,86 @@ static void place_forget(struct dm_tx *tx)
         tx->place.left = tx->place.entered = then;
 }
 
+/* ---- short records of messages ---- */
+
+static char *place_trailer(const struct dm_conn *conn, uint32_t slot, bool in_cell)
+{
+    char *mem = conn->region.ptr;
+
+    if (in_cell)
+        return mem + dm_region_cells_shadow() + (size_t)slot * DM_REGION_CELL_STEP + DM_CELL_MAX;
+    return mem + dm_region_shadow(conn->ring.n_slots, conn->ring.stride) +
+           (size_t)(slot + 1) * conn->ring.stride - DM_TRAILER_LEN;
+}
+
+/* The generation of the last record of a slot. */
+static uint32_t place_gen(const struct dm_tx *tx, uint32_t slot)
+{
+    return slot < tx->ring.slot ? tx->ring.gen : tx->ring.gen - 1;
+}
+
+/* No record of that generation is in this cell. */
+static void place_mark(const struct dm_conn *conn, uint32_t slot, uint32_t gen)
+{
+    *(uint64_t *)(void *)place_trailer(conn, slot, true) = dm_trailer_tag(gen + 1);
+}
+
+char *dm_eager_place_sent(const struct dm_conn *conn, uint32_t slot)
+{
+    const struct dm_tx *tx = &conn->tx;
+    char *cell;
+
+    if (!tx->place.is_packed)
+        return place_trailer(conn, slot, false);
+    cell = place_trailer(conn, slot, true);
+    if ((*(uint64_t *)(void *)cell ^ dm_trailer_tag(place_gen(tx, slot))) >> DM_TRAILER_TAG == 0)
+        return cell;
+    return place_trailer(conn, slot, false);
+}
+
+/* From slots to cells nothing is copied, back what may have to be sent again. */
+static void place_convert(struct dm_conn *conn, bool is_packed)
+{
+    for (uint32_t i = 0; i < conn->tx.n_slots; i++) {
+        char *sent = dm_eager_place_sent(conn, i), *slot = place_trailer(conn, i, false);
+
+        if (is_packed)
+            place_mark(conn, i, place_gen(&conn->tx, i));
+        else if (sent != slot)
+            memcpy(slot - DM_CELL_MAX, sent - DM_CELL_MAX, DM_CELL_LEN);
+    }
+}
+
+void dm_eager_place_pack(struct dm_conn *conn, bool is_packed, bool is_first)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->place.is_packed == is_packed)
+        return;
+    if (!is_first)
+        place_convert(conn, is_packed);
+    tx->place.is_packed = is_packed;
+    tx->place.is_out = false;
+    tx->ring.stride = is_packed ? DM_REGION_CELL_STEP : conn->ring.stride;
+    tx->ring.max = is_packed ? DM_CELL_MAX : conn->ring.stride - DM_TRAILER_LEN;
+    tx->ring.trailer = place_trailer(conn, tx->ring.slot, is_packed);
+}
+
+bool dm_eager_place_unpack_one(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (len > conn->ring.stride - DM_TRAILER_LEN)
+        return false;
+    place_mark(conn, tx->ring.slot, tx->ring.gen);
+    tx->place.is_out = true;
+    tx->ring.trailer = place_trailer(conn, tx->ring.slot, false);
+    tx->ring.end = tx->ring.slot + 1;
+    return true;
+}
+
+/* ---- from record to record ---- */
+
 void dm_eager_place_next(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
@@ -133,6 +218,10 @@ void dm_eager_place_next(struct dm_conn *conn)
     if (tx->loan.places != NULL) {
         dm_eager_lend_posted(conn);
         return;
+    }
+    if (tx->place.is_out) {
+        tx->place.is_out = false;
+        tx->ring.trailer = place_trailer(conn, n, true);
     }
     tx->place.flags = 0;
     if (n == tx->n_slots || (flags & DM_TRAILER_ROUND_END) != 0) {

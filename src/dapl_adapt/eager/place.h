@@ -24,4 +24,14 @@ uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used);
 /* The next record does not fit in a cell: flags of an empty one that goes to the present cell. */
 uint64_t dm_eager_place_leave_cells(struct dm_conn *conn);
 
+/*
+ * DM_RECORD_SEND: messages arrive in their order, so it does not matter where they are sent from, and
+ * short ones are kept in cells. Begin with that, or end it: before the first record, or with a new rail.
+ */
+void dm_eager_place_pack(struct dm_conn *conn, bool is_packed, bool is_first);
+/* The present record, of len bytes, is too long for a cell. False: for a slot, too. */
+bool dm_eager_place_unpack_one(struct dm_conn *conn, size_t len);
+/* Where the trailer of the last record of that slot is. */
+char *dm_eager_place_sent(const struct dm_conn *conn, uint32_t slot);
+
 #endif

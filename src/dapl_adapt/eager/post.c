@@ -14,6 +14,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/reg_cache.h"
@@ -158,7 +159,6 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32
 void dm_eager_repeat(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
-    char *shadow = tx->ring.trailer - (size_t)tx->ring.slot * tx->ring.stride;
     uint64_t *trailer;
     uint32_t slot;
     uint32_t len;
@@ -167,7 +167,7 @@ void dm_eager_repeat(struct dm_conn *conn)
     while (tx->n_redo > 0 &&
            tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE < tx->sq.size) {
         slot = (tx->ring.slot + tx->n_slots - tx->n_redo) % tx->n_slots;
-        trailer = (void *)(shadow + (size_t)slot * tx->ring.stride);
+        trailer = (void *)dm_eager_place_sent(conn, slot);
         len = (uint32_t)*trailer & DM_TRAILER_LEN_MASK;
         *trailer = (*trailer & ~(UINT64_C(0xffff) << DM_TRAILER_CREDIT)) |
                    (uint64_t)(conn->rx.n_consumed & 0xffff) << DM_TRAILER_CREDIT;

@@ -52,7 +52,7 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
     uint64_t word;
     uint32_t len;
 
-    if (dm_eager_sr_alloc(rx) != DM_OK)
+    if (dm_eager_sr_alloc(conn) != DM_OK)
         return DM_ENOMEM;
     if (is_recv)
         memset((void *)rx->trailers, 0, rx->n_slots * sizeof(*rx->trailers));
@@ -61,7 +61,7 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
         at = replay_slot_end(rx, walk.ring.slot);
         if (walk.n > 0 || rx->left == 0) { /* else it is being read where it is */
-            char *low = rx->slots + (size_t)walk.ring.slot * rx->stride;
+            char *low = dm_eager_sr_at(rx, walk.ring.slot, len);
             char *high = at - dm_record_space(len);
 
             memmove(is_recv ? low : high, is_recv ? high : low, len);

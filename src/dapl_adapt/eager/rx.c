@@ -25,12 +25,10 @@
 /* Where the data of the record in front are, when its trailer is not behind them; the credit came apart, too. */
 static const char *rx_data_apart(const struct dm_rx *rx, uint32_t len)
 {
-    uint32_t place = rx->places != NULL ? rx->places[rx->ring.slot] : rx->ring.slot;
-    const char *slot = rx->slots + (size_t)place * rx->stride;
-
     if (rx->protocol == DM_RECORD_SEND)
-        return slot;
-    return slot + rx->stride - DM_TRAILER_LEN - dm_record_space(len);
+        return dm_eager_sr_at(rx, rx->ring.slot, len);
+    return rx->slots + (size_t)(rx->ring.slot + 1) * rx->stride - DM_TRAILER_LEN -
+           dm_record_space(len);
 }
 
 size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)

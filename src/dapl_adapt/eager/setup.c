@@ -66,10 +66,13 @@ int dm_eager_setup_descs(struct dm_conn *conn)
 /*
  * DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned.
  */
-static void setup_pieces(struct dm_tx *tx)
+static void setup_pieces(struct dm_conn *conn)
 {
-    tx->most = tx->ring.max;
-    tx->piece = tx->ring.stride - DM_CACHE_LINE;
+    struct dm_tx *tx = &conn->tx;
+    uint32_t stride = tx->place.is_packed ? conn->ring.stride : tx->ring.stride;
+
+    tx->most = stride - DM_TRAILER_LEN;
+    tx->piece = stride - DM_CACHE_LINE;
     if (dm_cfg()->chunk == DM_CFG_AUTO_SIZE)
         return;
     if (dm_cfg()->chunk < tx->piece)
@@ -134,6 +137,13 @@ static uint32_t setup_signals(const struct dm_conn *conn)
     return n > 0 ? n : 1;
 }
 
+/* Are its records messages, kept in this connection's own shadow buffer until they are credited? */
+static bool setup_packs(const struct dm_conn *conn)
+{
+    return conn->tx.protocol == DM_RECORD_SEND && !conn->ring.has_srq && !conn->ring.peer_has_srq &&
+           conn->ring.stride > DM_CELL_LEN;
+}
+
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
     struct dm_tx *tx = &conn->tx;
@@ -153,7 +163,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots) - (uint64_t)(uintptr_t)shadow;
     tx->lctx = conn->ring.has_srq ? conn->ring.shadow.lmr.lctx : conn->region.lmr.lctx;
     tx->rctx = ctx;
-    setup_pieces(tx);
+    setup_pieces(conn);
     tx->sq.size = (uint32_t)conn->sq_size;
     tx->until_signal = tx->sq.signal_every = setup_signals(conn);
     tx->protocol = conn->is_sendrecv             ? DM_RECORD_SEND
@@ -166,6 +176,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     conn->ctl_remote = addr;
     conn->is_armed = false;
     has_cells = is_first && tx->place.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
+    dm_eager_place_pack(conn, setup_packs(conn), is_first);
     if (has_cells)
         setup_cells(conn, addr);
     if (is_first) {

@@ -76,6 +76,8 @@ static DM_NOINLINE bool tx_find_place(struct dm_conn *conn, size_t len)
         return false;
     if (len <= tx->ring.max)
         return true;
+    if (tx->place.is_packed)
+        return dm_eager_place_unpack_one(conn, len);
     if (!tx->place.in_cells || len > tx->idle.max ||
         dm_eager_send_empty(conn, dm_eager_place_leave_cells(conn)) != DM_OK)
         return false;

@@ -501,7 +501,7 @@ int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, bool is_shared, DAT
     attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
     attr.max_recv_dtos = n_recv;
     attr.max_request_dtos = n_req;
-    attr.max_recv_iov = 1;
+    attr.max_recv_iov = ia->limits.max_iov < 2 ? 1 : 2; /* eager/sr.c */
     attr.max_request_iov = ia->limits.max_iov;
     attr.max_rdma_read_in = ia->limits.max_reads_in;
     attr.max_rdma_read_out = ia->limits.max_reads_out;

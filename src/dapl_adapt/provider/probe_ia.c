@@ -176,7 +176,7 @@ int dm_probe_iov(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE dto_evd, DAT
         attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
         attr.max_recv_dtos = n_recv;
         attr.max_request_dtos = n_req;
-        attr.max_recv_iov = 1;
+        attr.max_recv_iov = n < 2 ? 1 : 2;
         attr.max_request_iov = n;
         attr.max_rdma_read_in = 1;
         attr.max_rdma_read_out = 1;
