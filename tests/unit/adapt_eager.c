@@ -499,6 +499,38 @@ static void hot_by_length(void)
     close_both();
 }
 
+/* Is nothing in the ring of slots, nor in the buffer that they are sent from? */
+static bool slots_are_untouched(const struct dm_conn *conn)
+{
+    const struct dm_conn_ring *ring = &conn->ring;
+
+    for (size_t i = dm_region_ring(ring->n_slots); i < dm_region_len(ring->n_slots, ring->stride);
+         i++)
+        if (conn->region.ptr[i] != 0)
+            return false;
+    return true;
+}
+
+/* Short messages are in cells, and nowhere else; what is longer goes between them. */
+static void packed(void)
+{
+    open_both();
+    connect_both();
+    CHECK(conn_of(0)->tx.place.is_packed && conn_of(1)->rx.cells != NULL);
+    for (int i = 0; i < 300; i++)
+        send_record(i % 2, (size_t)(1 + i % DM_CELL_MAX));
+    CHECK(slots_are_untouched(conn_of(0)) && slots_are_untouched(conn_of(1)));
+    for (int i = 0; i < 300; i++)
+        send_record(i % 2, (size_t)(DM_CELL_MAX - 3 + i % 7));
+    CHECK(!slots_are_untouched(conn_of(0)));
+    CHECK(dm_adapt_eager_reserve(conn_of(0), DM_CELL_MAX + 1) != NULL); /* but nothing is sent */
+    CHECK_EQ(dm_adapt_eager_commit(conn_of(0), 0), DM_OK);
+    for (int i = 0; i < 100; i++)
+        send_record(0, 1);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+}
+
 /* n bytes of the stream behind a header of 8, in parts if that is what is done; the result. */
 static int put_parts(int r, size_t n)
 {
@@ -642,6 +674,7 @@ int main(void)
     run("DATUM_EAGER=basic DATUM_RING_SLOTS=16", three_writes);
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=16", credits_ring);
     run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=16", credits_sr);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=16", packed);
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=16", late_reader);
     run("DATUM_EAGER=basic DATUM_RING_SLOTS=16", late_reader);
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=7", wraps);
