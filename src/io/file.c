@@ -239,7 +239,7 @@ static int file_open_first(struct dm_file *f, const char *path, struct file_firs
     first->err = err;
     first->ino = f->disk.ino;
     first->is_local = f->disk.is_local;
-    first->n_writers = dm_plan_n_writers(f->size);
+    first->n_writers = dm_plan_n_writers(f);
     if (err != DM_OK)
         snprintf(first->text, sizeof(first->text), "%s", dm_err_detail());
     return err;

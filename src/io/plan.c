@@ -17,11 +17,13 @@
 #define DOMAIN_UNIT ((int64_t)1 << 16)  /* domains begin at multiples of that, or of a stripe */
 
 #define BUFFER_LONG  ((uint64_t)16 << 20) /* rounds between hosts wait for messages: few of them */
-#define BUFFER_CACHE ((uint64_t)1 << 20) /* within a host a window stays in the processor's cache */
-#define WRITERS_MOST 8                   /* who writes to a file excludes the others, partly */
-#define ALONE_MOST   63                  /* calls that do not ask, after many in vain */
+#define BUFFER_DISK  ((uint64_t)2 << 20)  /* within a host windows stay in a processor's cache, */
+#define BUFFER_CACHE ((uint64_t)1 << 20)  /* of more processes at a time if the file is in memory */
+#define WRITERS_MOST 8                    /* who writes to a file excludes the others, partly */
+#define ALONE_MOST   63                   /* calls that do not ask, after many in vain */
 
-/* Of the processor: a message of an exchange, a byte that is exchanged. */
+/* Of the processor: that a process takes part in an exchange, a message of it, a byte that is exchanged. */
+#define PART_NS    250000
 #define MESSAGE_NS 10000
 #define COPY_PS    300
 
@@ -80,7 +82,8 @@ static bool plan_saves(const struct dm_file *f, const struct dm_plan *plan)
     if (n_agg == 0)
         return false;
     n_rounds = span / n_agg / (dm_plan_buffer(f) / 2) + 1;
-    return alone_ns > len * COPY_PS / 1000 + (uint64_t)f->size * n_agg * n_rounds * MESSAGE_NS;
+    return alone_ns >
+           len * COPY_PS / 1000 + (uint64_t)f->size * (PART_NS + n_agg * n_rounds * MESSAGE_NS);
 }
 
 /* Is it for a file within a host, where no hint asks for it? */
@@ -123,9 +126,13 @@ bool dm_plan_is_worth(struct dm_file *f, bool is_write, bool must, struct dm_pla
     return must || plan_use(f, is_write) == DM_HINT_ENABLE || !is_long;
 }
 
-int dm_plan_n_writers(int size)
+int dm_plan_n_writers(const struct dm_file *f)
 {
-    int n = dm_chan_is_oversubscribed(dm_world.chan) ? dm_host_cores() : size;
+    int size = f->size, n;
+
+    if (!f->disk.is_memory)
+        return 1;
+    n = dm_chan_is_oversubscribed(dm_world.chan) ? dm_host_cores() : size;
 
     n = n < WRITERS_MOST ? n : WRITERS_MOST;
     return n < size ? n : size;
@@ -165,7 +172,9 @@ uint64_t dm_plan_buffer(const struct dm_file *f)
 {
     if (f->hints.cb_buffer_size > 0)
         return f->hints.cb_buffer_size;
-    return f->is_one_cache ? BUFFER_CACHE : BUFFER_LONG;
+    if (!f->is_one_cache)
+        return BUFFER_LONG;
+    return f->disk.is_memory ? BUFFER_CACHE : BUFFER_DISK;
 }
 
 /* One process of each host, then the second ones, ... */

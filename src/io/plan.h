@@ -38,8 +38,11 @@ bool dm_plan_is_hinted(const struct dm_file *f, bool is_write);
  * in vain it is not asked for by the next calls.
  */
 bool dm_plan_is_asked(struct dm_file *f, bool is_write);
-/* Aggregators of a file within one host, if no hint says how many; what the first process says is right. */
-int dm_plan_n_writers(int size);
+/*
+ * Aggregators of a file within one host, if no hint says how many; what the first process says is right. On a
+ * disk one: there the system lets one process write to a file at a time.
+ */
+int dm_plan_n_writers(const struct dm_file *f);
 /* How many aggregators there are, as hosts and hints say; 0: no memory to find out. */
 int dm_plan_n_agg(const struct dm_file *f);
 /* Bytes of the file that an aggregator holds, as hosts and hints say. */

@@ -23,20 +23,27 @@ way() {
 }
 
 phases='in two phases'
-alone='with the holes'
-says 'short ranges .*read out of one' datum-info --file . && alone='by a mapping'
-way 'blocks of 64 bytes' "$phases" "$phases" 8 64 1048576 1 0
+# Pages that many read cost little where they can be read out of a mapping.
+reads=$phases
+after="as one range
+with the holes
+$phases"
+if says 'short ranges .*read out of one' datum-info --file .; then
+    reads='by a mapping'
+    after="as one range
+by a mapping"
+fi
+way 'blocks of 64 bytes' "$phases" "$reads" 8 64 1048576 1 0
 way 'whole pages' 'each range by itself' 'each range by itself' 8 16384 1048576 1 0
 way 'short ones' 'by a mapping' 'each range by itself' 8 64 512 1 0 romio_ds_read=disable
 way 'one process' 'as one range' 'as one range' 1 64 1048576 1 0
 way 'hint: not' 'by a mapping' 'each range by itself' 8 64 1048576 1 0 romio_cb_write=disable \
     romio_cb_read=disable romio_ds_read=disable
 way 'hint: pages, too' "$phases" "$phases" 8 16384 1048576 1 0 romio_cb_write=enable romio_cb_read=enable
-way 'hint: one aggregator' "$phases" "$phases" 8 64 1048576 1 0 cb_nodes=1
+way 'hint: no mappings' "$phases" "$phases" 8 64 1048576 1 0 romio_ds_read=enable
+way 'hint: one aggregator' "$phases" "$reads" 8 64 1048576 1 0 cb_nodes=1
 # It is asked again, though not by each call, and in the same calls by all.
 way 'after many short ones' "as one range
 by a mapping
-$phases" "as one range
-$alone
-$phases" 8 256 524288 36 16
+$phases" "$after" 8 256 1048576 36 16
 totals
