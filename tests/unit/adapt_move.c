@@ -61,6 +61,7 @@ static char dir[] = "/tmp/dm-move-XXXXXX";
 static char conf_path[64];
 static unsigned seed;
 static unsigned schedule;
+static bool is_narrow;   /* receives of the second rail have one segment */
 static bool is_mixed;    /* the way of travelling changes with each move */
 static uint64_t n_again; /* records and bytes that the counters say were sent again */
 static uint64_t again_len;
@@ -358,6 +359,8 @@ static void plan_break(unsigned after)
 
     FAKE_CALL(fake.break_after = (int)after; fake.breaks_half = next_random() % 2;
               fake.breaks_all = next_random() % 2; fake.cut_event = events[next_random() % 3]);
+    for (int r = 0; is_narrow && r < N; r++)
+        sides[r].adapt->rails.ias[1]->limits.max_iov = 1;
 }
 
 static void finish_schedule(int n_breaks)
@@ -447,6 +450,13 @@ static void mixed(void)
     is_mixed = true;
     schedules();
     points();
+}
+
+static void narrow(void)
+{
+    is_narrow = true;
+    schedules();
+    is_narrow = false;
 }
 
 static void all(void)
@@ -705,6 +715,7 @@ int main(int argc, char **argv)
     run("DATUM_EAGER=rdma", all);
     run("DATUM_EAGER=sendrecv", all);
     run("DATUM_EAGER=basic", all);
+    run("DATUM_EAGER=sendrecv", narrow);
     run("DATUM_EAGER=rdma", mixed);
     run("DATUM_EAGER=rdma", late_points);
     run("DATUM_EAGER=rdma DATUM_RAILS=1 DATUM_RING_SLOTS=64 DATUM_RING_SLOT_SIZE=5000", all);

@@ -320,6 +320,7 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
     ep->async = ia != NULL ? &((struct fake_ia *)ia)->async : NULL;
     ep->rail = ia != NULL && ((struct fake_ia *)ia)->addr.sin_addr.s_addr != htonl(0x0a000001);
     ep->max_recv = attr->max_recv_dtos;
+    ep->max_recv_iov = attr->max_recv_iov;
     ep->recvs_end = &ep->recvs;
     ep->work_end = &ep->work;
     FAKE_ENTER(ep->next = fake.eps; fake.eps = ep);
@@ -673,8 +674,10 @@ static DAT_RETURN fake_post_recv(DAT_EP_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *
     bool is_full;
 
     (void)flags;
-    if (n > 2)
+    if (n > ep->max_recv_iov || n > 2) {
+        printf("a receive of %d segments; the endpoint takes %d\n", (int)n, (int)ep->max_recv_iov);
         abort();
+    }
     memcpy(recv->segs, iov, (size_t)n * sizeof(*iov));
     recv->n_segs = n;
     recv->theirs = fake.iov != DAT_IOV_CONSUMER ? iov : NULL;

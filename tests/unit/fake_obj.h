@@ -92,6 +92,7 @@ struct fake_ep {
     struct fake_work *late; /* data that is still on its way here, from an end that has given up */
     int max_req;
     int max_recv;
+    int max_recv_iov;
     int n_recv;
     int n_req; /* places taken: freed by a later signalled completion only */
     int n_reads;

@@ -80,6 +80,23 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
     return DM_OK;
 }
 
+/* The new rail's receives have one part: records go to slots, as they will arrive there. */
+static void replay_leave_cells(struct dm_conn *conn)
+{
+    struct dm_rx *rx = &conn->rx;
+    struct dm_rx_walk walk = {rx->ring, rx->idle, 0};
+
+    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
+        uint64_t word = atomic_load_explicit(walk.ring.trailer, memory_order_acquire);
+        char *slot = rx->slots + (size_t)walk.ring.slot * rx->stride;
+        const char *at = dm_eager_sr_at(rx, walk.ring.slot, (uint32_t)word & DM_TRAILER_LEN_MASK);
+
+        if (at != slot)
+            memcpy(slot, at, DM_CELL_LEN);
+    }
+    rx->cells = NULL;
+}
+
 int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
 {
     struct dm_rx *rx = &conn->rx;
@@ -93,6 +110,8 @@ int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
         err = replay_change_protocol(conn, conn->is_sendrecv);
     if (err != DM_OK || !conn->is_sendrecv)
         return err;
+    if (rx->cells != NULL && !dm_eager_sr_can_split(conn->ia))
+        replay_leave_cells(conn);
     rx->arrive = (rx->ring.slot + here) % rx->n_slots;
     return dm_eager_sr_post(conn, ep, rx->arrive, rx->n_slots - here);
 }

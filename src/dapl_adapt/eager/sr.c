@@ -11,6 +11,7 @@
 #include "dapl_adapt/eager/sr.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -80,6 +81,11 @@ int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint
     return DM_OK;
 }
 
+bool dm_eager_sr_can_split(const struct dm_ia *ia)
+{
+    return ia->limits.max_iov >= RECV_IOV;
+}
+
 /* Are slots longer than cells, and can receives of all rails have two parts? */
 static char *sr_find_cells(const struct dm_conn *conn)
 {
@@ -88,7 +94,7 @@ static char *sr_find_cells(const struct dm_conn *conn)
     if (conn->ring.stride <= DM_CELL_LEN)
         return NULL;
     for (int i = 0; i < rails->n_ias; i++)
-        if (rails->ias[i]->limits.max_iov < RECV_IOV)
+        if (!dm_eager_sr_can_split(rails->ias[i]))
             return NULL;
     return conn->region.ptr + dm_region_cells();
 }
@@ -97,7 +103,8 @@ int dm_eager_sr_alloc(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
 
-    rx->cells = sr_find_cells(conn);
+    if (rx->trailers == NULL)
+        rx->cells = sr_find_cells(conn);
     if (rx->trailers == NULL)
         rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
     if (rx->iov == NULL)

@@ -4,11 +4,13 @@
 #ifndef DM_DAPL_ADAPT_EAGER_SR_H
 #define DM_DAPL_ADAPT_EAGER_SR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dapl_adapt/provider/dat.h"
 
 struct dm_conn;
+struct dm_ia;
 struct dm_rx;
 
 /*
@@ -16,6 +18,8 @@ struct dm_rx;
  * cells. DM_ENOMEM.
  */
 int dm_eager_sr_alloc(struct dm_conn *conn);
+/* Can a rail's receives have two parts? */
+bool dm_eager_sr_can_split(const struct dm_ia *ia);
 /* Allocate that and post all buffers. Lock held. */
 int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep);
 /* Post n slots from `slot` on. */
