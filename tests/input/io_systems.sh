@@ -15,7 +15,7 @@ else first=(--first) programs=("$TEST_SRC"/tests/mp/io_{basic,shared}.c); fi
 usable() {
     local last
     mkdir -p "$2/t" && chmod 777 "$2/t"
-    TMPDIR=$2/t "$TEST_SRC/tests/run" "${first[@]}" "${programs[@]}" >run.out 2>&1
+    TMPDIR=$2/t "$TEST_SRC/tests/run" -j 2 "${first[@]}" "${programs[@]}" >run.out 2>&1
     last=$(tail -n 1 run.out)
     if [[ $last =~ ^([0-9]+)' passed, '([0-9]+)' failed' ]] && [ "${BASH_REMATCH[1]}" -gt 0 ]; then
         n_passed=$((n_passed + BASH_REMATCH[1])) n_failed=$((n_failed + BASH_REMATCH[2]))

@@ -22,7 +22,7 @@
 #define XFER_MAX          5000
 #define LIMIT_NS          20000000000u
 #define SCHEDULES         (is_full ? 400 : 150) /* TEST_FULL=yes: more */
-#define ROUNDS_TO_GO_BACK 5
+#define ROUNDS_TO_GO_BACK 20
 #define POINTS            120
 #define LATE_NUMBERS      (is_full ? 12 : 3)
 
