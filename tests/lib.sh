@@ -36,6 +36,16 @@ gone() {
     return 1
 }
 
+# has_lines NAME N PATTERN: so many lines of the file `said` are like that
+has_lines() {
+    if [ "$(grep -cE -e "$3" said)" = "$2" ]; then
+        pass_one
+    else
+        fail_one "$1: not $2 lines like $3"
+        cat said
+    fi
+}
+
 pass_one() { n_passed=$((n_passed + 1)); }
 fail_one() {
     echo "FAILED: $*"

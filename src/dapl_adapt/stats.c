@@ -38,7 +38,7 @@ static uint64_t stats_conn_len(const struct dm_conn *conn)
     if (conn->rx.trailers != NULL)
         len += conn->ring.n_slots * sizeof(*conn->rx.trailers);
     if (conn->rx.iov != NULL)
-        len += 2 * conn->ring.n_slots * sizeof(*conn->rx.iov);
+        len += DM_RX_IOV * conn->ring.n_slots * sizeof(*conn->rx.iov);
     if (conn->rx.places != NULL)
         len += conn->ring.n_slots * sizeof(*conn->rx.places);
     if (conn->tx.loan.places != NULL)

@@ -163,7 +163,7 @@ static void mapped_run(struct mapped *c, uint64_t len, uint64_t n_pages, uint64_
         size_t want = len, done;
 
         if (stage == NULL) {
-            c->src = (const char *)((uintptr_t)m->buf + (uintptr_t)m->type->true_lb + m->done);
+            c->src = dm_move_mem(m, m->done);
         } else {
             want = len < stage_len ? len : stage_len;
             c->src = stage;
@@ -229,9 +229,7 @@ static void mapped_fetch(struct mapped_read *r, struct dm_move *m, uint64_t len,
 {
     for (; len > 0; len -= r->len) {
         r->len = len < stage_len || stage == NULL ? len : stage_len;
-        r->dst = stage != NULL
-                     ? stage
-                     : (char *)((uintptr_t)m->buf + (uintptr_t)m->type->true_lb + m->done);
+        r->dst = stage != NULL ? stage : dm_move_mem(m, m->done);
         if (!dm_fault_guard(mapped_gather, r))
             return;
         if (stage != NULL)

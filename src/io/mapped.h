@@ -14,13 +14,6 @@
  */
 int dm_mapped_write(struct dm_move *m, int64_t low, int64_t high, uint64_t len, uint64_t piece,
                     char *stage, size_t stage_len);
-/*
- * Read the next len bytes of m, which lie in [low, high) of the file; stage as above. m->done tells how
- * far it came: less where it cannot be mapped, where the file has no such bytes, or its disk cannot
- * bring them, which reading shows.
- */
-void dm_mapped_read(struct dm_move *m, int64_t low, int64_t high, uint64_t len, char *stage,
-                    size_t stage_len);
 
 /*
  * Read the next len bytes of m, which lie in [low, high) of the file; stage as above. m->done tells how

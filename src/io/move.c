@@ -43,12 +43,6 @@ static inline size_t move_min(uint64_t a, uint64_t b)
     return (size_t)(a < b ? a : b);
 }
 
-/* Where packed byte `at` of contiguous memory is. */
-static char *move_mem(const struct dm_move *m, uint64_t at)
-{
-    return (char *)((uintptr_t)m->buf + (uintptr_t)m->type->true_lb + at);
-}
-
 /* Packed bytes [at, at + len) of memory. */
 static void move_out(const struct dm_move *m, uint64_t at, void *dst, size_t len)
 {
@@ -126,8 +120,8 @@ static int move_range(struct dm_move *m, uint64_t at, uint64_t offset, uint64_t 
     *done_p = 0;
     if (!m->type->is_contig)
         return move_vectored(m, at, offset, len, done_p);
-    err = m->is_write ? dm_disk_write(m->disk, move_mem(m, at), len, offset, &done)
-                      : dm_disk_read(m->disk, move_mem(m, at), len, offset, &done);
+    err = m->is_write ? dm_disk_write(m->disk, dm_move_mem(m, at), len, offset, &done)
+                      : dm_disk_read(m->disk, dm_move_mem(m, at), len, offset, &done);
     *done_p = done;
     return err;
 }
@@ -185,7 +179,7 @@ static int move_ranges(struct dm_move *m, const struct iovec *ranges, int n, uin
         size_t len = ranges[i].iov_len, n_near = 0;
 
         if (is_near)
-            err = dm_disk_write_near(m->disk, move_mem(m, at), len, offset, &n_near);
+            err = dm_disk_write_near(m->disk, dm_move_mem(m, at), len, offset, &n_near);
         else
             err = move_range(m, at, offset, len, &done);
         *want_p += len;
@@ -235,7 +229,7 @@ static void window_to_memory(struct dm_move *m, const struct dm_way_window *w, c
                              uint64_t len, char *stage)
 {
     if (m->type->is_contig) {
-        dm_view_gather(m->view, buf, w->low, m->pos + m->done, move_mem(m, m->done), len);
+        dm_view_gather(m->view, buf, w->low, m->pos + m->done, dm_move_mem(m, m->done), len);
         m->done += len;
         return;
     }
@@ -400,7 +394,7 @@ bool dm_move_at_once(struct dm_move *m, int *err_p)
         return true;
     }
     *err_p = DM_OK;
-    if (!dm_disk_read_cached(m->disk, move_mem(m, 0), m->len, (uintptr_t)range.iov_base))
+    if (!dm_disk_read_cached(m->disk, dm_move_mem(m, 0), m->len, (uintptr_t)range.iov_base))
         return false;
     m->done = m->len;
     m->n_way[DM_WAY_CONTIG] += m->len;

@@ -40,6 +40,12 @@ struct dm_move {
     uint64_t n_way[DM_N_WAYS]; /* added to: bytes by each way */
 };
 
+/* Where packed byte `at` of contiguous memory is. */
+static inline char *dm_move_mem(const struct dm_move *m, uint64_t at)
+{
+    return (char *)((uintptr_t)m->buf + (uintptr_t)m->type->true_lb + at);
+}
+
 /* DM_ERR_IO, DM_ERR_NO_SPACE, ...; DM_ENOMEM. m->done is right in any case. */
 int dm_move_run(struct dm_move *m);
 /*

@@ -20,6 +20,8 @@
  */
 #define DM_RX_GRANT 4
 
+#define DM_RX_IOV 2 /* segments of a receive at most: a cell, the rest of a slot */
+
 /* Where the next record appears. */
 struct dm_rx_ring {
     _Atomic uint64_t *trailer;

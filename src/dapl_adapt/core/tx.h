@@ -74,9 +74,8 @@ struct dm_tx_place {
     bool is_short;    /* rounds may end before the last slot */
     bool has_cells;   /* short records may go to cells; then `idle` is the other ring */
     bool in_cells;
-    bool
-        is_packed; /* short records are kept in cells, numbered as the slots; messages go where they are due */
-    bool is_out; /* the present one is not: it goes from its slot */
+    bool is_packed; /* short messages are kept in cells, with the numbers of slots */
+    bool is_out;    /* the present one is not: it goes from its slot */
 };
 
 /*

@@ -179,13 +179,13 @@ static void place_convert(struct dm_conn *conn, bool is_packed)
     }
 }
 
-void dm_eager_place_pack(struct dm_conn *conn, bool is_packed, bool is_first)
+void dm_eager_place_pack(struct dm_conn *conn, bool is_packed)
 {
     struct dm_tx *tx = &conn->tx;
 
     if (tx->place.is_packed == is_packed)
         return;
-    if (!is_first)
+    if (tx->n_posted > 0)
         place_convert(conn, is_packed);
     tx->place.is_packed = is_packed;
     tx->place.is_out = false;

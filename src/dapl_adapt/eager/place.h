@@ -28,7 +28,7 @@ uint64_t dm_eager_place_leave_cells(struct dm_conn *conn);
  * DM_RECORD_SEND: messages arrive in their order, so it does not matter where they are sent from, and
  * short ones are kept in cells. Begin with that, or end it: before the first record, or with a new rail.
  */
-void dm_eager_place_pack(struct dm_conn *conn, bool is_packed, bool is_first);
+void dm_eager_place_pack(struct dm_conn *conn, bool is_packed);
 /* The present record, of len bytes, is too long for a cell. False: for a slot, too. */
 bool dm_eager_place_unpack_one(struct dm_conn *conn, size_t len);
 /* Where the trailer of the last record of that slot is. */

@@ -176,7 +176,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     conn->ctl_remote = addr;
     conn->is_armed = false;
     has_cells = is_first && tx->place.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
-    dm_eager_place_pack(conn, setup_packs(conn), is_first);
+    dm_eager_place_pack(conn, setup_packs(conn));
     if (has_cells)
         setup_cells(conn, addr);
     if (is_first) {

@@ -32,8 +32,6 @@
 #include "dapl_adapt/provider/serial.h"
 #include "util/err.h"
 
-#define RECV_IOV 2 /* segments of a receive at most */
-
 static char *sr_cell(const struct dm_rx *rx, uint32_t slot)
 {
     return rx->cells + (size_t)slot * DM_REGION_CELL_STEP;
@@ -53,7 +51,7 @@ static DAT_LMR_TRIPLET sr_segment(const struct dm_conn *conn, char *at, uint32_t
 static DAT_RETURN sr_post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot)
 {
     struct dm_rx *rx = &conn->rx;
-    DAT_LMR_TRIPLET *lmr = &rx->iov[(size_t)slot * RECV_IOV];
+    DAT_LMR_TRIPLET *lmr = &rx->iov[(size_t)slot * DM_RX_IOV];
     char *at = rx->slots + (size_t)slot * rx->stride;
     uint32_t first = rx->cells != NULL ? DM_CELL_LEN : 0;
     DAT_COUNT n = 0;
@@ -83,7 +81,7 @@ int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint
 
 bool dm_eager_sr_can_split(const struct dm_ia *ia)
 {
-    return ia->limits.max_iov >= RECV_IOV;
+    return ia->limits.max_iov >= DM_RX_IOV;
 }
 
 /* Are slots longer than cells, and can receives of all rails have two parts? */
@@ -108,7 +106,7 @@ int dm_eager_sr_alloc(struct dm_conn *conn)
     if (rx->trailers == NULL)
         rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
     if (rx->iov == NULL)
-        rx->iov = calloc(rx->n_slots, RECV_IOV * sizeof(*rx->iov));
+        rx->iov = calloc(rx->n_slots, DM_RX_IOV * sizeof(*rx->iov));
     return rx->trailers != NULL && rx->iov != NULL
                ? DM_OK
                : DM_FAIL(DM_ENOMEM, "receives of a pipe, %u slots", rx->n_slots);
