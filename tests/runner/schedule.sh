@@ -4,8 +4,8 @@
 # Three slots, for two cores: many a run waits. A program of two processes takes one, of four two.
 # What wants the machine for itself takes all: C programs of that kind come first, scripts last.
 # Scripts that share go one after the other beside the C programs, for they wait most; when those are
-# through, three at a time. Beside all but the first, one after the other, go runs of "beside=yes":
-# scripts that keep one core busy and look at no clock (compilers, an emulated machine).
+# through, three at a time. Beside these, one after the other, go runs of "beside=yes": scripts that keep
+# one core busy and look at no clock (compilers, an emulated machine).
 
 passed=0 failed=0 skipped=0
 declare -A slots_of=() # of the runs that are under way, by number
@@ -131,8 +131,8 @@ run_round() {
     run_alone no
     start_beside
     run_shared
-    run_alone yes
     finish_beside
+    run_alone yes
     [ "$rounds" -lt 3 ] || return 0
     for group in "${group_order[@]}"; do
         # shellcheck disable=SC2086 # numbers
