@@ -39,21 +39,38 @@ static uint64_t arena_n_boxes(const struct dm_arena_head *head)
     return head->n <= DM_ARENA_NOTES ? head->n : 0;
 }
 
-/* Where slots begin, and end. */
-static uint64_t arena_slots_at(uint64_t n)
+/* Where short slots begin, long ones, and what is behind them. */
+static uint64_t arena_short_at(uint64_t n)
 {
     return BOXES_AT + (n * DM_ARENA_BOX_LEN + 4095) / 4096 * 4096;
 }
 
+static uint64_t arena_long_at(uint64_t n)
+{
+    return arena_short_at(n) + n * DM_ARENA_SHORT_SLOTS * DM_ARENA_SHORT_LEN;
+}
+
 static uint64_t arena_slots_end(uint64_t n)
 {
-    return arena_slots_at(n) + n * DM_ARENA_SLOTS * DM_ARENA_SLOT_LEN;
+    return arena_long_at(n) + n * DM_ARENA_LONG_SLOTS * DM_ARENA_LONG_LEN;
 }
 
 /* Where slot SHARED_SLOTS of that box would be slot 0. */
-static uint64_t box_slots_at(uint64_t n, uint32_t number)
+static uint64_t box_slots_at(uint64_t n, uint32_t number, uint32_t n_slots)
 {
-    return SHARED_SLOTS * (n - 1) + number * (DM_ARENA_SLOTS - SHARED_SLOTS);
+    return SHARED_SLOTS * (n - 1) + (uint64_t)number * (n_slots - SHARED_SLOTS);
+}
+
+/* The place of a slot among those of its length, and the slot at a place. */
+static uint64_t slot_place(uint64_t n, uint32_t number, uint32_t slot, uint32_t n_slots)
+{
+    return slot < SHARED_SLOTS ? slot * n + number : box_slots_at(n, number, n_slots) + slot;
+}
+
+static uint32_t slot_at_place(uint64_t n, uint32_t number, uint64_t place, uint32_t n_slots)
+{
+    return (uint32_t)(place < SHARED_SLOTS * n ? place / n
+                                               : place - box_slots_at(n, number, n_slots));
 }
 
 void *dm_arena_box(const struct dm_arena *arena, uint32_t number)
@@ -68,18 +85,26 @@ void *dm_arena_box(const struct dm_arena *arena, uint32_t number)
 void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot)
 {
     uint64_t n = arena_n_boxes(arena->head);
-    uint64_t at = slot < SHARED_SLOTS ? slot * n + number : box_slots_at(n, number) + slot;
 
-    return (char *)arena->head + arena_slots_at(n) + at * DM_ARENA_SLOT_LEN;
+    if (slot < DM_ARENA_SHORT_SLOTS)
+        return (char *)arena->head + arena_short_at(n) +
+               slot_place(n, number, slot, DM_ARENA_SHORT_SLOTS) * DM_ARENA_SHORT_LEN;
+    return (char *)arena->head + arena_long_at(n) +
+           slot_place(n, number, slot - DM_ARENA_SHORT_SLOTS, DM_ARENA_LONG_SLOTS) *
+               DM_ARENA_LONG_LEN;
 }
 
 uint32_t dm_arena_slot_number(const struct dm_arena *arena, uint32_t number, const void *at)
 {
     uint64_t n = arena_n_boxes(arena->head);
-    const char *first = (const char *)arena->head + arena_slots_at(n);
-    uint64_t i = (uint64_t)((const char *)at - first) / DM_ARENA_SLOT_LEN;
+    uint64_t offset = (uint64_t)((const char *)at - (const char *)arena->head);
+    uint64_t long_at = arena_long_at(n);
 
-    return (uint32_t)(i < SHARED_SLOTS * n ? i / n : i - box_slots_at(n, number));
+    if (offset < long_at)
+        return slot_at_place(n, number, (offset - arena_short_at(n)) / DM_ARENA_SHORT_LEN,
+                             DM_ARENA_SHORT_SLOTS);
+    return DM_ARENA_SHORT_SLOTS +
+           slot_at_place(n, number, (offset - long_at) / DM_ARENA_LONG_LEN, DM_ARENA_LONG_SLOTS);
 }
 
 /* ---- making ---- */

@@ -21,7 +21,7 @@
 
 #include "util/port.h"
 
-#define DM_ARENA_MAGIC UINT64_C(0x616e6572622d6d64)
+#define DM_ARENA_MAGIC UINT64_C(0x616e6572632d6d64)
 
 /* How processes find it: "fd:device:inode"; or that there is none, and none is to be made. */
 #define DM_ARENA_ENV  "DATUM_ARENA"
@@ -33,8 +33,11 @@ enum {
     DM_ARENA_TEXT = 2 << 20,
     DM_ARENA_ROWS = 2 << 20,
     DM_ARENA_BOX_LEN = 2048,
-    DM_ARENA_SLOTS = 4096, /* of a box */
-    DM_ARENA_SLOT_LEN = 1152
+    DM_ARENA_SHORT_SLOTS = 3072, /* of a box, the first ones */
+    DM_ARENA_SHORT_LEN = 128,
+    DM_ARENA_LONG_SLOTS = 1024,
+    DM_ARENA_LONG_LEN = 1152,
+    DM_ARENA_SLOTS = DM_ARENA_SHORT_SLOTS + DM_ARENA_LONG_SLOTS
 };
 
 /* A part with a name. */

@@ -21,10 +21,10 @@
 
 /* What is in a slot. */
 struct dm_datagram {
-    DM_ALIGNED(DM_CACHE_LINE) uint32_t source;
+    uint32_t source;
     uint32_t number; /* the consumer's */
     uint32_t len;
-    DM_ALIGNED(8) unsigned char data[DM_DATAGRAM_MAX];
+    DM_ALIGNED(8) unsigned char data[];
 };
 
 struct dm_datagrams {
@@ -38,8 +38,9 @@ struct dm_datagrams {
     const _Atomic uint64_t *due; /* not 0: something has come */
     /* The box of another process of the job; NULL: it has none. */
     void *(*find)(void *arg, uint32_t number);
-    /* A slot of it, to be filled in; NULL: all are taken, and this consumer is woken when there are some. */
-    struct dm_datagram *(*claim)(void *arg, void *box);
+    /* A slot of it with room for *room_p bytes, to be filled in, and in *room_p how many it has; NULL: all are taken,
+     * and this consumer is woken when there are some. */
+    struct dm_datagram *(*claim)(void *arg, void *box, uint32_t *room_p);
     void (*send)(void *arg, void *box, const struct dm_datagram *slot);
     /* Hand over what has come, how many; the slot is free again when `take` returns. */
     int (*receive)(void *arg, void (*take)(void *take_arg, const struct dm_datagram *slot),

@@ -20,7 +20,7 @@ struct user {
 };
 
 static struct user users[N];
-static struct dm_datagram *claimed[DM_ARENA_SLOTS];
+static struct dm_datagram *claimed[DM_ARENA_SLOTS + 1];
 
 static void open_user(struct user *u, const char *name, uint32_t me)
 {
@@ -45,17 +45,25 @@ static int receive(struct user *u)
 }
 
 /* Fill in a slot. */
-static struct dm_datagram *claim(struct user *u, uint32_t number)
+static struct dm_datagram *claim_room(struct user *u, uint32_t number, uint32_t len)
 {
-    struct dm_datagram *slot = u->way.claim(u->way.arg, u->box);
+    uint32_t room = len;
+    struct dm_datagram *slot = u->way.claim(u->way.arg, u->box, &room);
 
     if (slot == NULL)
         return NULL;
+    CHECK(room >= len && room <= DM_DATAGRAM_MAX);
+    memset(slot->data, 0xff, room); /* nobody else's */
     slot->source = u->way.me;
     slot->number = number;
     slot->len = sizeof(uint32_t);
     *(uint32_t *)slot->data = number ^ u->way.me;
     return slot;
+}
+
+static struct dm_datagram *claim(struct user *u, uint32_t number)
+{
+    return claim_room(u, number, sizeof(uint32_t));
 }
 
 static bool send_one(struct user *u, uint32_t number)
@@ -88,6 +96,26 @@ static void fill(void)
     CHECK(is_told(&users[1 + n % (N - 1)])); /* who had found none */
     CHECK_EQ(receive(&users[1 + n % (N - 1)]), 0);
     CHECK(!is_told(&users[1 + n % (N - 1)]));
+}
+
+/* What is long finds as many slots as are long, and leaves the others for what is short. */
+static void fill_long(void)
+{
+    uint32_t n = 0;
+
+    while ((claimed[n] = claim_room(&users[1], n, DM_DATAGRAM_MAX)) != NULL)
+        n++;
+    CHECK_EQ(n, DM_ARENA_LONG_SLOTS);
+    while ((claimed[n] = claim(&users[1], n)) != NULL)
+        n++;
+    CHECK_EQ(n, DM_ARENA_SLOTS);
+    for (uint32_t i = 0; i < n; i++)
+        users[1].way.send(users[1].way.arg, users[1].box, claimed[i]);
+    users[0].sum = 0;
+    CHECK_EQ(receive(&users[0]), DM_ARENA_SLOTS);
+    CHECK_EQ(users[0].sum, (uint64_t)n * (n - 1) / 2);
+    CHECK(is_told(&users[1]));
+    CHECK_EQ(receive(&users[1]), 0);
 }
 
 /* All slots are claimed, and all but the first one wait for one. */
@@ -143,6 +171,7 @@ int main(int argc, char **argv)
     CHECK(users[1].box != NULL);
     CHECK(users[1].way.find(users[1].way.arg, N) == NULL);
     fill();
+    fill_long();
     want_one();
     tell_one_by_one();
     for (int i = 0; i < N; i++)

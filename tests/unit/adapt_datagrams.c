@@ -15,16 +15,18 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/public/pipe.h"
 #include "test.h"
+#include "util/arena.h"
 
-enum { N = 4, N_MANY = 10000, LONG = 8000 };
+enum { N = 4, N_MANY = 10000, LONG = 8000, SHORT = 100 };
 
 static struct dm_adapt *adapt;
 static struct dm_conn *conn;
 static _Atomic uint64_t due;
-static struct dm_datagram box[N]; /* of this process */
+static DM_ALIGNED(64) unsigned char box[N][DM_ARENA_LONG_LEN]; /* of this process */
 static int n_in_box;
-static struct dm_datagram sent; /* the last one */
-static int n_sent;
+static DM_ALIGNED(64) unsigned char room[2][DM_ARENA_LONG_LEN];
+static struct dm_datagram *const slots[2] = {(void *)room[0], (void *)room[1]}; /* short, long */
+static int n_sent, n_back;
 static char got[64];           /* all that was read */
 static size_t most;            /* of it at a time */
 static bool is_full, has_died; /* the peer's box; the peer */
@@ -35,11 +37,16 @@ static void *way_find(void *arg, uint32_t number)
     return number == 1 ? box : NULL;
 }
 
-static struct dm_datagram *way_claim(void *arg, void *any)
+static struct dm_datagram *way_claim(void *arg, void *any, uint32_t *room_p)
 {
+    bool is_long = *room_p > SHORT;
+
     (void)arg;
     (void)any;
-    return is_full ? NULL : &sent;
+    if (is_full)
+        return NULL;
+    *room_p = is_long ? DM_DATAGRAM_MAX : SHORT;
+    return slots[is_long];
 }
 
 static bool way_has_died(void *arg, void *any)
@@ -53,7 +60,11 @@ static void way_send(void *arg, void *any, const struct dm_datagram *slot)
 {
     (void)arg;
     (void)any;
-    n_sent += slot == &sent;
+    CHECK(slot == slots[0] || slot == slots[1]);
+    if (slot->len == 0)
+        n_back++;
+    else
+        n_sent++;
 }
 
 static int way_receive(void *arg, void (*take)(void *, const struct dm_datagram *), void *take_arg)
@@ -63,7 +74,7 @@ static int way_receive(void *arg, void (*take)(void *, const struct dm_datagram 
     (void)arg;
     due = 0;
     for (n_in_box = 0; n_in_box < n; n_in_box++)
-        take(take_arg, &box[n_in_box]);
+        take(take_arg, (const void *)box[n_in_box]);
     n_in_box = 0;
     return n;
 }
@@ -84,7 +95,7 @@ static void input(void *arg, int proc, struct dm_conn *of)
 
 static void put(uint32_t number, const char *text)
 {
-    struct dm_datagram *slot = &box[n_in_box++];
+    struct dm_datagram *slot = (void *)box[n_in_box++];
 
     slot->source = 1;
     slot->number = number;
@@ -161,12 +172,19 @@ static void test_sending(void)
 {
     int n = 0;
 
-    CHECK(dm_eager_datagram_reserve(conn, 1) == sent.data);
+    CHECK(dm_eager_datagram_reserve(conn, 1) == slots[0]->data);
     dm_eager_datagram_commit(conn, 1);
-    CHECK(n_sent == 1 && sent.number == 0 && sent.len == 1);
+    CHECK(n_sent == 1 && slots[0]->number == 0 && slots[0]->len == 1);
+    CHECK(dm_eager_datagram_reserve(conn, SHORT) == slots[0]->data); /* and then it is longer */
+    CHECK(dm_eager_datagram_reserve(conn, SHORT + 1) == slots[1]->data);
+    CHECK(n_back == 1 && n_sent == 1);
+    CHECK(dm_eager_datagram_reserve(conn, 1) == slots[1]->data); /* which takes this, too */
+    dm_eager_datagram_commit(conn, 1);
+    CHECK(n_back == 1 && n_sent == 2);
+    CHECK_EQ(slots[1]->number, ++n);
     while (n < N_MANY && dm_eager_datagram_reserve(conn, DM_DATAGRAM_MAX) != NULL) {
         dm_eager_datagram_commit(conn, 1);
-        CHECK_EQ(sent.number, ++n);
+        CHECK_EQ(slots[1]->number, ++n);
     }
     CHECK(n > 0 && n < N_MANY);
     conn->tx.datagrams.is_over = false;

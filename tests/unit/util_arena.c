@@ -124,41 +124,45 @@ static void test_rows(void)
     arena.head->n = 2;
 }
 
-/* The slots of all boxes are the whole of a table, each once. */
-static void check_slots(char *first)
+/* The slots of one length of all boxes are the whole of a table, each once; those with the same number side by side. */
+static void check_slots(uint32_t from, uint32_t n, size_t len)
 {
     static bool seen[2 * DM_ARENA_SLOTS];
+    char *first = dm_arena_slot(&arena, 0, from);
 
+    memset(seen, 0, sizeof(seen));
+    CHECK_EQ((uintptr_t)first % 64, 0);
+    CHECK((char *)dm_arena_slot(&arena, 1, from) == first + len);
+    CHECK((char *)dm_arena_slot(&arena, 0, from + 1) == first + 2 * len);
+    CHECK((char *)dm_arena_slot(&arena, 0, from + n - 1) ==
+          (char *)dm_arena_slot(&arena, 0, from + n - 2) + len);
     for (uint32_t number = 0; number < 2; number++)
-        for (uint32_t i = 0; i < DM_ARENA_SLOTS; i++) {
+        for (uint32_t i = from; i < from + n; i++) {
             char *slot = dm_arena_slot(&arena, number, i);
-            size_t at = (size_t)(slot - first) / DM_ARENA_SLOT_LEN;
+            size_t at = (size_t)(slot - first) / len;
 
-            CHECK(slot == first + at * DM_ARENA_SLOT_LEN);
-            CHECK(at < 2 * DM_ARENA_SLOTS && !seen[at]);
+            CHECK(slot == first + at * len);
+            CHECK(at < 2 * (size_t)n && !seen[at]);
             seen[at] = true;
             CHECK_EQ(dm_arena_slot_number(&arena, number, slot), i);
         }
 }
 
-/* Side by side, as are the first slots with the same number, in front of all that is taken. */
+/* Side by side; slots behind them, in front of all that is taken. */
 static void test_boxes(void)
 {
     char *boxes[2] = {dm_arena_box(&arena, 0), dm_arena_box(&arena, 1)};
-    char *first = dm_arena_slot(&arena, 0, 0);
 
     CHECK(boxes[0] >= (char *)(arena.head + 1));
     CHECK(boxes[1] == boxes[0] + DM_ARENA_BOX_LEN);
     CHECK(dm_arena_box(&arena, 2) == NULL);
-    CHECK(first >= boxes[1] + DM_ARENA_BOX_LEN);
-    CHECK_EQ((uintptr_t)first % 64, 0);
-    CHECK((char *)dm_arena_slot(&arena, 1, 0) == first + DM_ARENA_SLOT_LEN);
-    CHECK((char *)dm_arena_slot(&arena, 0, 1) == first + 2 * DM_ARENA_SLOT_LEN);
-    CHECK((char *)dm_arena_slot(&arena, 0, DM_ARENA_SLOTS - 1) ==
-          (char *)dm_arena_slot(&arena, 0, DM_ARENA_SLOTS - 2) + DM_ARENA_SLOT_LEN);
-    check_slots(first);
+    CHECK((char *)dm_arena_slot(&arena, 0, 0) >= boxes[1] + DM_ARENA_BOX_LEN);
+    check_slots(0, DM_ARENA_SHORT_SLOTS, DM_ARENA_SHORT_LEN);
+    CHECK((char *)dm_arena_slot(&arena, 0, DM_ARENA_SHORT_SLOTS) >=
+          (char *)dm_arena_slot(&arena, 1, DM_ARENA_SHORT_SLOTS - 1) + DM_ARENA_SHORT_LEN);
+    check_slots(DM_ARENA_SHORT_SLOTS, DM_ARENA_LONG_SLOTS, DM_ARENA_LONG_LEN);
     CHECK((char *)arena.head + dm_arena_take(&arena, 1, 1) >=
-          (char *)dm_arena_slot(&arena, 1, DM_ARENA_SLOTS - 1) + DM_ARENA_SLOT_LEN);
+          (char *)dm_arena_slot(&arena, 1, DM_ARENA_SLOTS - 1) + DM_ARENA_LONG_LEN);
     arena.head->n = UINT64_MAX; /* nonsense of somebody else */
     CHECK(dm_arena_box(&arena, 1) == NULL);
     arena.head->n = 2;

@@ -70,8 +70,16 @@ void dm_eager_datagrams_close(struct dm_adapt *adapt)
 
 /* ---- sending ---- */
 
+static struct dm_datagram *datagram_claim_slot(const struct dm_conn *conn,
+                                               struct dm_tx_datagrams *out)
+{
+    const struct dm_datagrams *way = &conn->adapt->poll.datagrams.way;
+
+    return way->claim(way->arg, out->box, &out->room);
+}
+
 /* Claim a slot for the next one. */
-static bool datagram_claim(struct dm_conn *conn)
+static bool datagram_claim(struct dm_conn *conn, size_t len)
 {
     struct dm_datagram_poll *poll = &conn->adapt->poll.datagrams;
     struct dm_tx_datagrams *out = &conn->tx.datagrams;
@@ -82,13 +90,27 @@ static bool datagram_claim(struct dm_conn *conn)
         out->is_over = true;
         return false;
     }
-    out->slot = poll->way.claim(poll->way.arg, out->box);
+    out->room = (uint32_t)len;
+    out->slot = datagram_claim_slot(conn, out);
     if (out->slot != NULL)
         return true;
     out->n_full++;
     if (dm_list_is_empty(&out->blocked))
         dm_list_add_tail(&poll->blocked, &out->blocked);
     return false;
+}
+
+static void datagram_send(struct dm_conn *conn, size_t len)
+{
+    const struct dm_datagrams *way = &conn->adapt->poll.datagrams.way;
+    struct dm_tx_datagrams *out = &conn->tx.datagrams;
+    struct dm_datagram *slot = out->slot;
+
+    slot->source = conn->adapt->self.rank;
+    slot->number = out->n_sent;
+    slot->len = (uint32_t)len;
+    out->slot = NULL;
+    way->send(way->arg, out->box, slot);
 }
 
 void *dm_eager_datagram_reserve(struct dm_conn *conn, size_t len)
@@ -103,23 +125,12 @@ void *dm_eager_datagram_reserve(struct dm_conn *conn, size_t len)
         dm_list_del(&out->blocked);
         return NULL;
     }
-    if (out->slot == NULL && !datagram_claim(conn))
+    if (out->slot != NULL && out->room < len) /* an empty one gives it back */
+        datagram_send(conn, 0);
+    if (out->slot == NULL && !datagram_claim(conn, len))
         return NULL;
     conn->tx.protocol = DM_RECORD_DATAGRAM;
     return out->slot->data;
-}
-
-static void datagram_send(struct dm_conn *conn, size_t len)
-{
-    const struct dm_datagrams *way = &conn->adapt->poll.datagrams.way;
-    struct dm_tx_datagrams *out = &conn->tx.datagrams;
-    struct dm_datagram *slot = out->slot;
-
-    slot->source = conn->adapt->self.rank;
-    slot->number = out->n_sent;
-    slot->len = (uint32_t)len;
-    out->slot = NULL;
-    way->send(way->arg, out->box, slot);
 }
 
 void dm_eager_datagram_commit(struct dm_conn *conn, size_t len)
@@ -139,7 +150,7 @@ void dm_eager_datagrams_end(struct dm_conn *conn, bool is_counted)
 {
     struct dm_tx_datagrams *out = &conn->tx.datagrams;
 
-    if (out->slot != NULL) /* an empty one gives it back */
+    if (out->slot != NULL)
         datagram_send(conn, 0);
     dm_list_del(&out->blocked);
     out->is_over = true;
@@ -201,7 +212,7 @@ void dm_eager_datagrams_unblock(struct dm_adapt *adapt)
         struct dm_tx *tx = dm_container_of(it, struct dm_tx, datagrams.blocked);
         struct dm_conn *conn = dm_container_of(tx, struct dm_conn, tx);
 
-        tx->datagrams.slot = poll->way.claim(poll->way.arg, tx->datagrams.box);
+        tx->datagrams.slot = datagram_claim_slot(conn, &tx->datagrams);
         if (tx->datagrams.slot == NULL) {
             if (++tx->datagrams.n_looks % ASK_EVERY == 0)
                 datagram_ask(conn);

@@ -14,6 +14,7 @@
 #include "util/port.h"
 
 enum { WORD_BITS = 64, WORDS = DM_ARENA_SLOTS / WORD_BITS };
+enum { SHORT_WORDS = DM_ARENA_SHORT_SLOTS / WORD_BITS };
 #define WAKE_SLOTS 64 /* free ones for each that is woken */
 
 /* Numbers below DM_ARENA_SLOTS. */
@@ -32,13 +33,21 @@ struct dm_shm_box {
     struct number_set full;                    /* slots to be read */
     struct number_set waiting;                 /* boxes of owners that have found no free slot */
     DM_ALIGNED(64) _Atomic uint64_t claimed[WORDS]; /* slots in use */
-    _Atomic uint32_t first; /* word of it to look at first: those below are full, probably */
+    /* Words of it to look at first for a short slot and a long one: those before are full, probably. */
+    _Atomic uint32_t first[2];
 };
 
 static_assert(WORDS == WORD_BITS, "a bit for each word");
 static_assert(DM_ARENA_NOTES <= DM_ARENA_SLOTS, "a number for each box");
 static_assert(sizeof(struct dm_shm_box) <= DM_ARENA_BOX_LEN, "a box has its place");
-static_assert(sizeof(struct dm_datagram) == DM_ARENA_SLOT_LEN, "and a datagram");
+static_assert(offsetof(struct dm_datagram, data) + DM_DATAGRAM_MAX == DM_ARENA_LONG_LEN,
+              "and a datagram");
+
+static const struct {
+    uint32_t word, end; /* of the slots */
+    uint32_t room;
+} slots[] = {{0, SHORT_WORDS, DM_ARENA_SHORT_LEN - offsetof(struct dm_datagram, data)},
+             {SHORT_WORDS, WORDS, DM_DATAGRAM_MAX}};
 
 static uint64_t number_bit(uint32_t number)
 {
@@ -70,12 +79,12 @@ static void *datagram_find(void *arg, uint32_t number)
 }
 
 /* The lowest one that is free, so that few are touched. */
-static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_shm_box *box)
+static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_shm_box *box,
+                                         bool is_long)
 {
-    uint32_t first = atomic_load_explicit(&box->first, memory_order_relaxed);
+    uint32_t first = atomic_load_explicit(&box->first[is_long], memory_order_relaxed), i = first;
 
-    for (uint32_t n = 0; n < WORDS; n++) {
-        uint32_t i = (first + n) % WORDS;
+    do {
         uint64_t taken = atomic_load_explicit(&box->claimed[i], memory_order_relaxed);
 
         while (taken != UINT64_MAX) {
@@ -84,25 +93,50 @@ static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_s
             taken = atomic_fetch_or(&box->claimed[i], number_bit(slot));
             if ((taken & number_bit(slot)) != 0)
                 continue;
-            if (n > 0)
-                atomic_store_explicit(&box->first, i, memory_order_relaxed);
+            if (i != first)
+                atomic_store_explicit(&box->first[is_long], i, memory_order_relaxed);
             return dm_arena_slot(&ia->seg.arena, box->number, slot);
         }
-    }
+        i = i + 1 < slots[is_long].end ? i + 1 : slots[is_long].word;
+    } while (i != first);
     return NULL;
 }
 
+/* A long one, too, for what is short, when there is no short one. */
+static struct dm_datagram *box_find_room(const struct dm_shm_ia *ia, struct dm_shm_box *box,
+                                         uint32_t *room_p)
+{
+    struct dm_datagram *slot = NULL;
+    bool is_long = *room_p > slots[0].room;
+
+    if (!is_long)
+        slot = box_find_slot(ia, box, false);
+    if (slot == NULL) {
+        is_long = true;
+        slot = box_find_slot(ia, box, true);
+    }
+    if (slot != NULL)
+        *room_p = slots[is_long].room;
+    return slot;
+}
+
 /* Without one, be woken when there are some; they may have come until this was said. */
-static struct dm_datagram *box_claim(void *arg, void *any)
+static struct dm_datagram *box_claim(void *arg, void *any, uint32_t *room_p)
 {
     const struct dm_shm_ia *ia = arg;
     struct dm_shm_box *box = any;
-    struct dm_datagram *slot = box_find_slot(ia, box);
+    struct dm_datagram *slot = box_find_room(ia, box, room_p);
 
     if (dm_likely(slot != NULL))
         return slot;
     set_add(&box->waiting, ia->datagrams.box->number);
-    return box_find_slot(ia, box);
+    return box_find_room(ia, box, room_p);
+}
+
+static void box_reset_first(struct dm_shm_box *box)
+{
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&box->first[i], slots[i].word, memory_order_relaxed);
 }
 
 static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
@@ -178,7 +212,7 @@ static int datagram_receive(void *arg, void (*take)(void *, const struct dm_data
             atomic_fetch_and(&box->claimed[i], ~number_bit(slot));
         }
     }
-    atomic_store_explicit(&box->first, 0, memory_order_relaxed);
+    box_reset_first(box);
     if (dm_unlikely(atomic_load(&box->waiting.which) != 0))
         datagram_wake_waiting(ia, n);
     return n;
@@ -216,7 +250,7 @@ static bool datagram_take_box(struct dm_shm_ia *ia, const struct dm_datagrams *d
     set_clear(&box->waiting);
     for (uint32_t i = 0; i < WORDS; i++)
         atomic_store(&box->claimed[i], 0);
-    atomic_store(&box->first, 0);
+    box_reset_first(box);
     box->number = datagrams->me;
     atomic_store(&box->job, datagrams->job);
     ia->datagrams.box = box;
