@@ -3,6 +3,8 @@
  */
 #include "providers/net/net.h"
 
+#include <unistd.h>
+
 enum { THOROUGH_EVERY = 64, WAIT_MS = 1 };
 
 #define STUCK_NS 5000000000u /* with peers that stand still */
@@ -60,7 +62,11 @@ void dm_net_poll(struct dm_pia *pia)
         return; /* somebody drives it */
     n = atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed) + 1;
     atomic_store_explicit(&net->progress.n_polls, n, memory_order_relaxed);
-    net->progress.poller = pthread_self();
+    if (dm_unlikely(net->progress.poller_id == 0 ||
+                    !pthread_equal(net->progress.poller, pthread_self()))) {
+        net->progress.poller = pthread_self();
+        net->progress.poller_id = gettid();
+    }
     (void)net->ops->round(net, n % THOROUGH_EVERY == 0);
     pthread_mutex_unlock(&pia->lock);
     dm_net_run_agents(net);

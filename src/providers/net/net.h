@@ -30,7 +30,8 @@ enum { DM_NET_FDS = 2, DM_NET_WANT_LEN = 256 };
 struct dm_net_progress {
     _Atomic uint32_t n_polls; /* by consumers */
     _Atomic uint32_t n_leads; /* sleeps on the descriptors by who waits */
-    pthread_t poller;         /* who polled last */
+    pthread_t poller;         /* who polled last, */
+    _Atomic pid_t poller_id;  /* and its number; 0: nobody */
     uint32_t n_polls_seen;    /* by who slept last on the descriptors */
     _Atomic uint32_t word;    /* futex of the thread */
     _Atomic bool is_waiting;  /* the thread, for more than a moment */

@@ -13,6 +13,9 @@
 #include "providers/net/net.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +38,14 @@ struct poll_watch {
     uint64_t cpu_ns;  /* of the process, when it was last looked */
 };
 
+static uint64_t process_cpu_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /*
  * So many polls since the last look: often enough? Measured by the processor time of this process, since it may
  * share its core with others; who sleeps between its polls has at least a few.
@@ -42,10 +53,8 @@ struct poll_watch {
 static bool watch_is_often(struct poll_watch *watch, uint32_t n_polls)
 {
     uint64_t was = watch->cpu_ns;
-    struct timespec now;
 
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    watch->cpu_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    watch->cpu_ns = process_cpu_ns();
     return n_polls >= POLLS_MIN && n_polls >= BUSY_POLLS * (watch->cpu_ns - was) / WAIT_MIN_NS;
 }
 
@@ -104,6 +113,30 @@ static void thread_wait(struct dm_net *net, struct poll_watch *watch, uint32_t w
     atomic_store(&net->progress.is_waiting, false);
 }
 
+/* Is that thread of this process running, or ready to? */
+static bool thread_is_ready(pid_t id)
+{
+    char text[128] = {0}; /* "id (name) state ..." */
+    const char *name_end;
+    int fd;
+
+    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)id);
+    fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    name_end = strrchr(text, ')');
+    return name_end != NULL && strncmp(name_end, ") R", 3) == 0;
+}
+
+/* Has who polls had no core since then? It takes what has come when it has one. */
+static bool poller_lacks_core(struct dm_net *net, uint64_t since, uint64_t cpu_since)
+{
+    return (process_cpu_ns() - cpu_since) * 2 < dm_futex_now() - since &&
+           thread_is_ready(atomic_load_explicit(&net->progress.poller_id, memory_order_relaxed));
+}
+
 /* Consumers that seemed to poll may wait in memory by now for what only we would bring
  * now. If something is there and nobody takes it for a moment, neither by polling nor in
  * a long call, they are looked at more often for a while. */
@@ -111,9 +144,12 @@ static void thread_look_again(struct dm_net *net, struct poll_watch *watch, uint
                               bool is_short)
 {
     uint32_t n = atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed);
+    uint64_t since, cpu_since;
 
     if (atomic_load(&net->pia.led) != NULL)
         return;
+    since = dm_futex_now();
+    cpu_since = process_cpu_ns();
     thread_wait(net, watch, word, is_short ? SHORT_LOOK_NS : watch->look_ns,
                 atomic_load(&net->next_timer));
     if (n != atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed) ||
@@ -121,7 +157,8 @@ static void thread_look_again(struct dm_net *net, struct poll_watch *watch, uint
         pthread_mutex_trylock(&net->pia.lock) != 0)
         return;
     pthread_mutex_unlock(&net->pia.lock);
-    if (dm_net_sleep_on(net, net->progress.kick_fd, dm_futex_now()) == ETIMEDOUT)
+    if (dm_net_sleep_on(net, net->progress.kick_fd, dm_futex_now()) == ETIMEDOUT ||
+        poller_lacks_core(net, since, cpu_since))
         return;
     watch->is_busy = false;
     watch->when = dm_futex_now();
