@@ -264,8 +264,8 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, int err, void *o
         dm_core_blamed(&comm, &win, &file);
     if (win != NULL)
         return set_one(win->eh, &win->obj, handle_p);
-    /* MPICH's programs rely on it: there that is found before any communicator is looked at. */
-    if (comm != NULL && err == DM_ERR_NEWCOMM)
+    /* MPICH's programs rely on it: there the world's handler takes the place of one that was not set. */
+    if (comm != NULL && err == DM_ERR_NEWCOMM && dm_errhandler_is_fatal(comm->eh))
         comm = dm_world.comm_world;
     if (comm != NULL) {
         eh = set_one(comm->eh, &comm->obj, handle_p);

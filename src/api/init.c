@@ -33,6 +33,7 @@
 #include "util/glock.h"
 #include "util/host.h"
 #include "util/log.h"
+#include "util/stack.h"
 #include "util/tune.h"
 #include "util/where.h"
 
@@ -227,6 +228,8 @@ int dm_users_add(const char *fn, int thread_level)
     if (thread_level < dm_world.thread_level)
         thread_level = dm_world.thread_level;
     if (is_first || thread_level > dm_world.thread_level) {
+        if (is_first)
+            dm_pt2pt_return();
         dm_world.state = DM_WORLD_UP;
         library_set_level(thread_level);
     }
@@ -375,20 +378,19 @@ static int end_attrs(void)
     return err != DM_OK ? err : world;
 }
 
-/* What MPI_Finalize does of the world's objects; with sessions about the rest must stay. */
-static int end_world(bool is_last)
+/* What MPI_Finalize does of the world's objects; with sessions about, which may send, the rest must stay. */
+static int end_world(void)
 {
     dm_usage_report();
-    if (is_last)
+    if (self.n_users == 1)
         dm_pt2pt_leave();
     else
         dm_pt2pt_drain();
     return print_stats();
 }
 
-int dm_finalize(void)
+static int finalize(const struct dm_fn *fn)
 {
-    static const struct dm_fn fn = {.name = "MPI_Finalize", .args = ""};
     bool is_last = !self.had_sessions;
     int code = MPI_SUCCESS, err;
 
@@ -399,18 +401,18 @@ int dm_finalize(void)
         _exit(MPI_ERR_OTHER);
     }
     if (dm_api.is_slow)
-        dm_api_enter(&fn);
+        dm_api_enter(fn);
     err = end_attrs();
     if (err != DM_OK) { /* which is said, and MPI ends all the same */
-        code = dm_api_fail(&fn, err, NULL);
+        code = dm_api_fail(fn, err, NULL);
         if (dm_api.is_slow)
-            dm_api_enter(&fn);
+            dm_api_enter(fn);
     }
-    err = end_world(is_last);
+    err = end_world();
     if (err == DM_OK && is_last)
         err = close_library();
     if (err != DM_OK)
-        return dm_api_fail(&fn, err, NULL);
+        return dm_api_fail(fn, err, NULL);
     self.world_model = MODEL_DONE;
     if (!is_last)
         dm_users_drop();
@@ -421,6 +423,17 @@ int dm_finalize(void)
     dm_glock_enable(false);
     err = close_launcher("MPI_Finalize");
     return code != MPI_SUCCESS ? code : err;
+}
+
+int dm_finalize(void)
+{
+    static const struct dm_fn fn = {.name = "MPI_Finalize", .args = ""};
+    int code;
+
+    dm_stack_enter(fn.name);
+    code = finalize(&fn);
+    dm_stack_leave();
+    return code;
 }
 
 /* ---- questions that may be asked at any time ---- */

@@ -15,6 +15,7 @@
 #include "mpi/comm/procs.h"
 #include "mpi/pt2pt/pt2pt.h"
 #include "util/glock.h"
+#include "util/stack.h"
 
 static const char *const psets[] = {DM_PSET_WORLD, DM_PSET_SELF};
 enum { PSET_WORLD, PSET_SELF, N_PSETS };
@@ -118,6 +119,13 @@ static int session_create(const struct dm_info *info, struct dm_errhandler *eh,
     return DM_OK;
 }
 
+/* A call that fails leaves where calls enter: not while they need not. */
+static void session_forget_name(void)
+{
+    if (!dm_api.is_slow)
+        dm_stack_leave();
+}
+
 int dm_session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
     static const struct dm_fn fn = {.name = "MPI_Session_init",
@@ -142,8 +150,10 @@ int dm_session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *sessi
         err = DM_FAIL(DM_ERR_ARG, "session is a null pointer");
     if (err == DM_OK)
         err = session_create(info_o, eh, &made);
-    if (err != DM_OK)
+    if (err != DM_OK) {
+        session_forget_name();
         return dm_api_fail(&fn, err, eh, info, errhandler, (const void *)session);
+    }
     *session = made->obj.handle;
     dm_api_leave();
     return MPI_SUCCESS;
@@ -158,11 +168,13 @@ int dm_session_finalize(MPI_Session *session)
     dm_api_enter_early(&fn);
     if (session != NULL)
         obj = dm_handle_get(DM_KIND_SESSION, *session);
-    if (obj == NULL)
+    if (obj == NULL) {
+        session_forget_name();
         return dm_api_fail(&fn,
                            DM_FAIL(DM_ERR_SESSION, "session is no session, or one that was "
                                                    "finalized"),
                            NULL, (const void *)session);
+    }
     dm_p2p_bsend_end(&obj->bsend);
     dm_handle_drop(DM_KIND_SESSION, &obj->obj);
     dm_errhandler_unref(obj->eh);

@@ -194,10 +194,20 @@ static void part_of_element(void)
     MUST(MPI_Type_free(&two));
 }
 
+static int n_handled;
+
+static void handle(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    CHECK(*code != MPI_SUCCESS);
+    n_handled++;
+}
+
 /* Where a new communicator has no place to go, that is for the world's handler if nobody has set one. */
 static void null_newcomm(void)
 {
     MPI_Comm own;
+    MPI_Errhandler handler;
     MPI_Group group;
     int dims = mp_size, periods = 0;
 
@@ -211,6 +221,12 @@ static void null_newcomm(void)
     FAILS(MPI_Cart_create(own, 1, &dims, &periods, 0, NULL), MPI_ERR_ARG);
     FAILS(MPI_Comm_dup(MPI_COMM_SELF, NULL), MPI_ERR_ARG);
     MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    MUST(MPI_Comm_create_errhandler(handle, &handler));
+    MUST(MPI_Comm_set_errhandler(own, handler));
+    MUST(MPI_Errhandler_free(&handler));
+    FAILS(MPI_Comm_dup(own, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Comm_split(own, 0, 0, NULL), MPI_ERR_ARG);
+    CHECK_EQ(n_handled, 2);
     MUST(MPI_Group_free(&group));
     MUST(MPI_Comm_free(&own));
 }

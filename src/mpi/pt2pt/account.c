@@ -120,7 +120,8 @@ static void account_sends(struct dm_wait_account *account)
 {
     int n = 0;
 
-    dm_strbuf_addf(&account->text, "%d sends to be received", dm_p2p.n_sends);
+    dm_strbuf_addf(&account->text, "%d send%s to be received", dm_p2p.n_sends,
+                   dm_p2p.n_sends == 1 ? "" : "s");
     dm_list_for_each (it, &dm_p2p.active) {
         const struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
 

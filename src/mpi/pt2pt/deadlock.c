@@ -278,13 +278,18 @@ static void on_deadlock_reply(void *arg, int proc, const struct dm_pkt *pkt, con
 
 static void deadlock_say(const struct inquiry *inquiry)
 {
+    const char *line_end = strchr(inquiry->chars, '\n');
+    bool is_alone = line_end != NULL && line_end[1] == '\0';
+
     deadlock.is_said = true;
     if (inquiry->least < dm_world.rank) /* which has begun an inquiry of its own */
         return;
     dm_log_warn(
-        "deadlock: these processes wait for each other, and nothing is under way to any of them:\n"
+        "deadlock: %s:\n"
         "%s%s    The job is left alone; \"mpiexec -timeout\" would end it, DATUM_DEADLOCK=0 keeps "
         "this message back.",
+        is_alone ? "this process waits for itself, and nothing is under way to it"
+                 : "these processes wait for each other, and nothing is under way to any of them",
         inquiry->chars, inquiry->text.is_short ? "    ...\n" : "");
 }
 

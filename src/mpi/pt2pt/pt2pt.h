@@ -24,6 +24,8 @@ void dm_pt2pt_drain(void);
  * here is forgotten. From now on this process receives only what it has posted.
  */
 void dm_pt2pt_leave(void);
+/* It was not the last time: a session is opened. */
+void dm_pt2pt_return(void);
 
 /* Counters for DATUM_STATS, at most max; how many. */
 int dm_p2p_flow_stats(struct dm_adapt_stat *stats, int max);

@@ -182,6 +182,11 @@ void dm_pt2pt_leave(void)
     dm_p2p_bsend_flush_all();
 }
 
+void dm_pt2pt_return(void)
+{
+    dm_p2p.is_leaving = false;
+}
+
 void dm_pt2pt_stop(void)
 {
     struct dm_mnode *node;
