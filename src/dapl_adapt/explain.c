@@ -289,9 +289,11 @@ int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_inf
     char found[FOUND_LEN];
     struct dm_conf conf;
     int err = dm_conf_load(&conf);
+    bool is_enough; /* for jobs */
 
     if (err != DM_OK)
         return err;
+    is_enough = !conf.is_user || dm_cfg()->provider[0] != '\0';
     for (int i = 0; i < conf.n_entries; i++) {
         info.name = conf.entries[i].name;
         info.library = conf.entries[i].lib;
@@ -300,13 +302,20 @@ int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_inf
         info.is_usable = dm_ia_try(&conf.entries[i], found, sizeof(found)) == DM_OK;
         info.found = found;
         info.verdict = info.is_usable ? "ok" : dm_err_detail();
+        is_enough |= info.is_usable && !info.is_builtin;
         each(arg, &info);
     }
     if (conf.n_bad > 0)
         dm_log_warn("%s:%d: %s; it is not used%s", conf.path, conf.first_bad, conf.bad_why,
                     conf.n_bad > 1 ? ", nor are others" : "");
+    if (!is_enough)
+        err = DM_FAIL(
+            DM_EPROVIDER,
+            "no provider of %s, which DAT_OVERRIDE names, opens: jobs end with this error, unless "
+            "DATUM_PROVIDER names one that does",
+            conf.path);
     dm_conf_free(&conf);
-    return DM_OK;
+    return err;
 }
 
 const char *dm_adapt_no_watch(char *text, size_t len)

@@ -289,7 +289,7 @@ static int show_providers(void)
         dm_log_error("%s", dm_err_detail());
     else if (n_usable == 0 && !dm_info_is_json())
         printf("  none can be used\n");
-    return n_usable;
+    return err == DM_OK ? n_usable : 0;
 }
 
 static void put_usable(void *arg, const struct dm_provider_info *info)
@@ -314,7 +314,7 @@ static int show_usable(void)
     dm_info_part_end();
     if (err != DM_OK)
         dm_log_error("%s", dm_err_detail());
-    return n_usable > 0 ? 0 : 1;
+    return err == DM_OK && n_usable > 0 ? 0 : 1;
 }
 
 static void file_fact(const char *name, const char *value)

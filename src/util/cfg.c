@@ -382,9 +382,17 @@ static void cfg_warn_unknown(const char *var, size_t len)
                     (int)len, var);
 }
 
-/* One warning for each unknown DATUM_* name in the environment. */
+static void cfg_warn_ignored(const char *name, const char *value)
+{
+    dm_log_warn(
+        "%s is '%s', which means nothing here, and is ignored; datum-info --settings lists what does",
+        name, value);
+}
+
+/* One warning for each unknown DATUM_* name in the environment, and for values of MPICH's variables. */
 static void cfg_check_names(void)
 {
+    dm_cfg_mpich_ignored(cfg_warn_ignored);
     for (char **env = environ; env != NULL && *env != NULL; env++) {
         size_t len = strcspn(*env, "=");
 

@@ -3,6 +3,7 @@
  */
 #include "util/cfg_mpich.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -73,6 +74,27 @@ static const char *mpich_word(const struct mpich_var *var, const char *value)
         if (strcasecmp(var->words[i][0], value) == 0)
             return var->words[i][1];
     return NULL;
+}
+
+/* Values that leave things as they are. */
+static bool mpich_is_neutral(const char *value)
+{
+    static const char *const words[] = {"", "auto", "nb", "smp", "-1", "0", "no", "false", "off"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasecmp(words[i], value) == 0)
+            return true;
+    return false;
+}
+
+void dm_cfg_mpich_ignored(void (*say)(const char *name, const char *value))
+{
+    for (size_t i = 0; i < N_VARS; i++) {
+        const char *value = dm_cfg_env(mpich_vars[i].name);
+
+        if (value != NULL && !mpich_is_neutral(value) && mpich_word(&mpich_vars[i], value) == NULL)
+            say(mpich_vars[i].name, value);
+    }
 }
 
 const char *dm_cfg_mpich(const char *name, char *text)

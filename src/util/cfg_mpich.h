@@ -12,8 +12,11 @@
 /*
  * The value that MPICH's variables give to setting `name` (with DATUM_ in front), written to text,
  * which has DM_CFG_MPICH_MAX bytes. The name of the variable, NULL: none gives one. A value that
- * MPICH knows and Datum has no counterpart for gives none: it is a choice of MPICH's own.
+ * Datum has no counterpart for gives none.
  */
 const char *dm_cfg_mpich(const char *name, char *text);
+
+/* Each such variable whose value has no counterpart, and is none that leaves the choice to the library. */
+void dm_cfg_mpich_ignored(void (*say)(const char *name, const char *value));
 
 #endif

@@ -54,6 +54,11 @@ DAT_OVERRIDE=$PWD/crlf.conf refused 'CRLF lines' crlf.conf CR
 DATUM_PROVIDER=no-such refused 'an unknown provider' no-such datum-shm
 DATUM_TIMEOUT=0 refused 'a time limit of nothing' DATUM_TIMEOUT auto
 printf 'ghost u2.0 nonthreadsafe default /nowhere/libghost.so g.1.0 "x" ""\n' >ghost.conf
+{ echo 'too short'; cat ghost.conf; } >two.conf
+DAT_OVERRIDE=$PWD/two.conf refused 'a file of which nothing opens' 'line 1: it has 2 fields' 'ghost: '
+check_fails 'datum-info says so, too' 'no provider of .*two.conf, which DAT_OVERRIDE names, opens' \
+    env DAT_OVERRIDE="$PWD/two.conf" datum-info --usable
+DAT_OVERRIDE=$PWD/two.conf DATUM_PROVIDER=datum-shm runs 'one that is named'
 DAT_OVERRIDE=$PWD/ghost.conf DATUM_PROVIDER=ghost refused 'a library that does not exist' ghost \
     /nowhere/libghost.so 'cannot be loaded' 'No such file'
 printf 'odd u2.0 nonthreadsafe default libm.so.6 o.1.0 "" ""\n' >other.conf

@@ -208,6 +208,20 @@ static void unknown_names(void)
     CHECK(strstr(warnings(false), "QQ is no setting and is ignored; datum-info") != NULL);
     unsetenv("DATUM_QQQQQQQQQQQQQQ");
     CHECK_STR(warnings(false), "");
+    setenv("MPIR_CVAR_ASYNC_PROGRESS", "0", 1);
+    setenv("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "-1", 1);
+    setenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "nb", 1);
+    CHECK_STR(warnings(false), "");
+    setenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "bogus", 1);
+    CHECK_STR(warnings(true), "");
+    CHECK_STR(warnings(false),
+              "datum: warning: MPIR_CVAR_BCAST_INTRA_ALGORITHM is 'bogus', which means nothing "
+              "here, and is ignored; datum-info --settings lists what does\n");
+    unsetenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM");
+    setenv("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "x", 1);
+    CHECK(strstr(warnings(false), "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE is 'x'") != NULL);
+    unsetenv("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE");
+    unsetenv("MPIR_CVAR_ASYNC_PROGRESS");
 }
 
 int main(void)

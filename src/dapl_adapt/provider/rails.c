@@ -166,11 +166,15 @@ static void rails_open_some(struct dm_rails *rails, bool is_builtin)
 static int rails_no_provider(const struct dm_rails *rails)
 {
     const char *list = rails->refused != NULL ? rails->refused : "";
+    const struct dm_conf *conf = &rails->conf;
+    char lines[DM_CONF_WHY_LEN + 32] = "";
 
-    if (rails->conf.is_user)
+    if (conf->n_unusable > 0)
+        snprintf(lines, sizeof(lines), "  line %d: %s\n", conf->first_unusable, conf->why);
+    if (conf->is_user)
         return DM_FAIL(DM_EPROVIDER,
-                       "no provider of %s, which DAT_OVERRIDE names, can be used:\n%s",
-                       rails->conf.path, list);
+                       "no provider of %s, which DAT_OVERRIDE names, can be used:\n%s%s",
+                       conf->path, lines, list);
     return DM_FAIL(DM_EPROVIDER, "no DAT provider can be used (datum-info says more):\n%s", list);
 }
 

@@ -33,7 +33,10 @@ struct dm_provider_info {
     bool is_builtin; /* carried by the library, not from the user's dat.conf */
 };
 
-/* Try to open every provider of the dat.conf in force, then the built-in ones. */
+/*
+ * Try to open every provider of the dat.conf in force, then the built-in ones. DM_EPROVIDER: jobs would find none, as
+ * nothing of the file that DAT_OVERRIDE names opens.
+ */
 int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_info *info),
                             void *arg);
 /* Does userfaultfd work here, so that adapters that pin may keep registrations? NULL, or why not, in the text. */
