@@ -12,10 +12,11 @@
 static const char usage[] =
     "Usage: datum-ps [OPTION]...\n"
     "\n"
-    "Lists the MPI jobs of this user that have ranks on this host, and of each rank the call that it\n"
-    "waits in, if it has waited for a tenth of a second: what for, how long, and its queues.\n"
+    "Lists the MPI jobs of this user (root: of all) that have ranks on this host, and of each rank the\n"
+    "call that it waits in, if it has waited for a tenth of a second: what for, how long, its queues.\n"
     "\n"
-    "  --stacks     with the stack of each rank's main thread; it gets SIGURG for that\n"
+    "  --stacks     with the stack of each rank's main thread; it gets SIGURG for that, unless it sleeps\n"
+    "               in a system call of the program, which would end early\n"
     "  --job NAME   this job only\n"
     "  --json       one JSON object for each job, on a line\n"
     "  --version    the version\n"
@@ -50,17 +51,23 @@ static int show_jobs(const struct request *request)
         return 1;
     }
     if (request->has_stacks)
-        dm_where_get_stacks(&list, request->job);
+        dm_where_get_stacks(&list, request->job, false);
     for (int i = 0; i < list.n; i++) {
-        const char *job = list.files[i]->job;
+        const char *job = list.ranks[i].file->job;
 
-        if ((i > 0 && strcmp(job, list.files[i - 1]->job) == 0) ||
+        if ((i > 0 && strcmp(job, list.ranks[i - 1].file->job) == 0) ||
             (request->job != NULL && strcmp(job, request->job) != 0))
             continue;
         show_job(&list, request, job);
         n++;
     }
     dm_where_free(&list);
+    if (n == 0)
+        fprintf(stderr,
+                request->job != NULL
+                    ? "datum-ps: no job %s has ranks on this host\n"
+                    : "datum-ps: no job has ranks on this host that may be looked at\n",
+                request->job);
     return n > 0 ? 0 : 1;
 }
 
@@ -69,7 +76,7 @@ static int ps_run(char **argv)
     struct request request = {false, false, NULL};
 
     for (; *argv != NULL; argv++) {
-        if (strcmp(*argv, "--help") == 0) {
+        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
             fputs(usage, stdout);
             return 0;
         }
@@ -83,6 +90,9 @@ static int ps_run(char **argv)
             request.is_json = true;
         } else if (strcmp(*argv, "--job") == 0 && argv[1] != NULL) {
             request.job = *++argv;
+        } else if (strcmp(*argv, "--job") == 0) {
+            fputs("datum-ps: no value for --job; \"datum-ps --help\" says more\n", stderr);
+            return 2;
         } else {
             fprintf(stderr, "datum-ps: unknown option \"%s\"; \"datum-ps --help\" says more\n",
                     *argv);

@@ -3,12 +3,16 @@
  */
 #include "util/where.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/cfg.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/stack.h"
@@ -34,13 +38,44 @@ static void on_where_ask(int signo, siginfo_t *info, void *context)
     atomic_fetch_add(&own.file->n_stacks, 1);
 }
 
+/* Where memory files are refused: a file that has its name for a moment only. */
+static void *where_make_file(const char *dir, int *fd_p)
+{
+    char path[256];
+    void *file = MAP_FAILED;
+
+    if (dir == NULL ||
+        (size_t)snprintf(path, sizeof(path), "%s/" DM_WHERE_FILE ".XXXXXX", dir) >= sizeof(path))
+        return NULL;
+    *fd_p = mkostemp(path, O_CLOEXEC);
+    if (*fd_p < 0)
+        return NULL;
+    (void)unlink(path);
+    if (posix_fallocate(*fd_p, 0, sizeof(struct dm_where)) == 0)
+        file = mmap(NULL, sizeof(struct dm_where), PROT_READ | PROT_WRITE, MAP_SHARED, *fd_p, 0);
+    if (file != MAP_FAILED)
+        return file;
+    close(*fd_p);
+    return NULL;
+}
+
+static void *where_alloc(int *fd_p)
+{
+    void *file;
+
+    if (dm_host_shm_alloc(DM_WHERE_FILE, sizeof(struct dm_where), &file, fd_p) == DM_OK ||
+        (file = where_make_file("/dev/shm", fd_p)) != NULL ||
+        (file = where_make_file(dm_cfg_env("TMPDIR"), fd_p)) != NULL)
+        return file;
+    return where_make_file("/tmp", fd_p);
+}
+
 void dm_where_open(int rank, int size, const char *job, const char *host)
 {
     struct sigaction action, old;
     void *file;
 
-    if (own.file != NULL ||
-        dm_host_shm_alloc(DM_WHERE_FILE, sizeof(struct dm_where), &file, &own.fd) != DM_OK)
+    if (own.file != NULL || (file = where_alloc(&own.fd)) == NULL)
         return;
     own.file = file;
     own.file->rank = rank;

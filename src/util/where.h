@@ -1,5 +1,5 @@
 /*
- * Where a process is: a memory file of each, which others of the same user on its host find by its name among the
+ * Where a process is: a memory file of each (or a file without a name, where those are refused), which others of the same user on its host find by its name among the
  * descriptors of the process (/proc/PID/fd). It is written by calls that wait for long, and by a signal. Nothing
  * stays behind, whatever ends the process.
  */
@@ -42,7 +42,7 @@ struct dm_where {
     char stack[DM_WHERE_STACK];
 };
 
-/* Open the file of this process. Without memory files there is none, and the rest does nothing. */
+/* Open the file of this process. Where there can be none the rest does nothing. */
 void dm_where_open(int rank, int size, const char *job, const char *host);
 void dm_where_close(void);
 /* What the process waits for. */

@@ -1,5 +1,6 @@
 /* Ranks that wait for each other for ever, or only for long: argument 1. */
 #include <mpi.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,13 +90,14 @@ static void for_ever(const char *how)
             MPI_Irecv(&x, 1, MPI_INT, next, 5 + i, MPI_COMM_WORLD, &reqs[i]);
         MPI_Waitany(2, reqs, &i, MPI_STATUS_IGNORE);
     }
-    /* Rank 2 computes; it is no part of it. */
+    /* Rank 2 is no part of it: it sleeps, and says when that ended early. */
     if (strcmp(how, "two") == 0 && rank < 2) {
         MPI_Send(big, 3 + rank, MPI_SHORT, 1 - rank, 6, MPI_COMM_WORLD);
         receive_from(1 - rank, 5);
     }
     while (strcmp(how, "two") == 0 && rank == 2)
-        sleep(1);
+        if (sleep(1) != 0)
+            fprintf(stderr, "woken early\n");
     if (strcmp(how, "barrier") == 0) {
         if (rank == 0)
             receive_from(1, 5);

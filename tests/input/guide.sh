@@ -139,6 +139,7 @@ refused=$refused,memfd_create
 for n in 2 3 7; do
     check "answer $n without memory files" follow $n ./container "$refused"
 done
+check 'what ranks are doing without memory files' inside ./seen
 check 'messages without memory files' runs mpiexec -n 4 ./traffic -n 20
 check 'collectives without memory files' runs mpiexec -n 3 "$DATUM_BUILD/tests/mp/coll_shm"
 check 'windows without memory files' runs mpiexec -n 2 "$DATUM_BUILD/tests/mp/rma_put_get"

@@ -163,7 +163,7 @@ static void on_agent_pass(void *arg, int signo)
     struct agent *agent = arg;
 
     if (signo == SIGUSR1)
-        dm_launch_report_ranks(&agent->jobs);
+        dm_launch_report_ranks(&agent->jobs, false);
     dm_launch_jobs_signal(&agent->jobs, signo);
     if (signo == SIGTSTP)
         dm_launch_signals_stop();

@@ -85,7 +85,7 @@ static void on_pass(void *arg, int signo)
     struct local_job *job = arg;
 
     if (signo == SIGUSR1)
-        dm_launch_report_ranks(&job->jobs);
+        dm_launch_report_ranks(&job->jobs, false);
     dm_launch_jobs_signal(&job->jobs, signo);
     if (signo == SIGTSTP)
         dm_launch_signals_stop();
@@ -102,7 +102,7 @@ static void on_timeout(void *arg)
     dm_log_error("mpiexec: the job has run for %d seconds (-timeout); it is ended",
                  job->node.options->timeout);
     dm_launch_debugger_aborts("time is up (-timeout)");
-    dm_launch_report_ranks(&job->jobs);
+    dm_launch_report_ranks(&job->jobs, true);
     job->node.status = TIMEOUT_STATUS;
     job->node.status_ms = 0;
     dm_launch_jobs_kill(&job->jobs);

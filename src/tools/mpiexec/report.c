@@ -12,7 +12,8 @@
 #include "tools/where.h"
 #include "util/log.h"
 
-static void report_job(const struct dm_where_list *list, const struct dm_launch_node *node)
+static void report_job(const struct dm_where_list *list, const struct dm_launch_node *node,
+                       bool is_last)
 {
     char *text = NULL;
     size_t len = 0;
@@ -21,24 +22,24 @@ static void report_job(const struct dm_where_list *list, const struct dm_launch_
 
     if (out == NULL)
         return;
-    dm_where_get_stacks(list, node->kvs_name);
+    dm_where_get_stacks(list, node->kvs_name, is_last);
     n = dm_where_print(out, list, node->kvs_name, true);
     if (fclose(out) == 0) {
-        dm_log_info("mpiexec: what the ranks on host %s are doing, %d of %d in MPI:",
+        dm_log_info("mpiexec: what the ranks on host %s are doing, %d of %d have called MPI_Init:",
                     node->host_name, n, node->n_ranks);
         (void)fwrite(text, 1, len, stderr);
     }
     free(text);
 }
 
-void dm_launch_report_ranks(const struct dm_launch_jobs *jobs)
+void dm_launch_report_ranks(const struct dm_launch_jobs *jobs, bool is_last)
 {
     struct dm_where_list list;
 
     if (dm_where_find(&list))
         for (const struct dm_launch_node *node = jobs->first; node != NULL; node = node->kin.next)
             if (!node->kin.is_over)
-                report_job(&list, node);
+                report_job(&list, node, is_last);
     dm_where_free(&list);
 }
 

@@ -9,8 +9,9 @@
 
 struct dm_launch_jobs; /* jobs.h */
 
-/* Print what the ranks of all jobs on this host are doing, with their stacks, on stderr. Takes a second at most. */
-void dm_launch_report_ranks(const struct dm_launch_jobs *jobs);
+/* Print what the ranks of all jobs on this host are doing, with their stacks, on stderr. Takes a second at most.
+ * is_last: they are ended next, so that system calls that they sleep in may end early. */
+void dm_launch_report_ranks(const struct dm_launch_jobs *jobs, bool is_last);
 /* Would the signal end this process? Not if it handles or ignores it, or cannot be looked at. */
 bool dm_launch_report_is_fatal(pid_t pid, int signo);
 
