@@ -38,10 +38,11 @@ static int usage_parse(const char *text, unsigned *what_p)
                (strlen(usage_words[i].word) != len || strncmp(usage_words[i].word, text, len) != 0))
             i++;
         if (i == N_WORDS)
-            return DM_FAIL(DM_ECONFIG,
-                           "DATUM_CHECK: \"%.*s\" is none of no, yes, all, collectives, leaks, "
-                           "buffers, requests, which may be joined by commas",
-                           (int)len, text);
+            return DM_FAIL(
+                DM_ECONFIG,
+                "DATUM_CHECK (from %s): \"%.*s\" is none of no, yes, all, collectives, leaks, "
+                "buffers, requests, which may be joined by commas",
+                dm_cfg_source("DATUM_CHECK"), (int)len, text);
         *what_p |= usage_words[i].what;
         text += len + (text[len] == ',');
     }

@@ -410,7 +410,7 @@ int dm_cfg_load(bool quiet)
     for (size_t i = 0; i < N_ROWS && err == DM_OK; i++)
         err = cfg_load_row(i);
     if (err == DM_OK && dm_log_trace_set(state.cfg.trace) != DM_OK)
-        err = DM_FAIL(DM_ECONFIG, "DATUM_TRACE: %s", dm_err_detail());
+        err = DM_FAIL(DM_ECONFIG, "DATUM_TRACE (from the environment): %s", dm_err_detail());
     if (err != DM_OK) {
         dm_cfg_unload();
         return err;
@@ -457,6 +457,14 @@ bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p)
                      : state.mpich[i] != NULL ? state.mpich[i]
                                               : "environment";
     return true;
+}
+
+const char *dm_cfg_source(const char *name)
+{
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (strcmp(cfg_rows[i].name, name) == 0 && state.mpich[i] != NULL)
+            return state.mpich[i];
+    return "the environment";
 }
 
 int dm_cfg_set(size_t i, const char *text)

@@ -84,6 +84,8 @@ struct dm_cfg_row_info {
     const char *help;
 };
 bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p);
+/* Where the value of the setting with that name comes from, for messages: "the environment", a variable of MPICH. */
+const char *dm_cfg_source(const char *name);
 /* Give row i another value, as if the environment had it. DM_ECONFIG, DM_ENOMEM. */
 int dm_cfg_set(size_t i, const char *text);
 /* Word k of the choices of an ENUM row, and its length; NULL past the last. */

@@ -222,9 +222,11 @@ static FILE *tune_open_file(int *err_p)
 
     /* A pipe or a device may have no end. */
     if (stat(state.path, &st) == 0 && !S_ISREG(st.st_mode))
-        *err_p = DM_FAIL(DM_ECONFIG, "DATUM_TUNE: %s is no file", state.path);
+        *err_p =
+            DM_FAIL(DM_ECONFIG, "DATUM_TUNE (from the environment): %s is no file", state.path);
     else if ((f = fopen(state.path, "re")) == NULL)
-        *err_p = DM_FAIL(DM_ECONFIG, "DATUM_TUNE: cannot open %s: %s", state.path, strerror(errno));
+        *err_p = DM_FAIL(DM_ECONFIG, "DATUM_TUNE (from the environment): cannot open %s: %s",
+                         state.path, strerror(errno));
     return f;
 }
 

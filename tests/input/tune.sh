@@ -93,7 +93,7 @@ bad 'there is no collective "bcats"' 'provider datum-shm' 'bcats binomial'
 bad 'which provider\?' 'provider'
 bad 'datum-shm is there already' 'provider datum-shm' 'provider datum-shm'
 bad '"eager-limit" comes before the first' 'eager-limit 64k'
-check_fails 'no such file' 'DATUM_TUNE: cannot open /no/such' env DATUM_TUNE=/no/such timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
+check_fails 'no such file' 'DATUM_TUNE .from the environment.: cannot open /no/such' env DATUM_TUNE=/no/such timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
 check_fails 'a directory' '/tmp is no file' env DATUM_TUNE=/tmp timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
 check_fails 'a file without an end' '/dev/zero is no file' env DATUM_TUNE=/dev/zero timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
 rm config/datum/tune

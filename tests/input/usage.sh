@@ -98,7 +98,7 @@ check 'right, large messages' silent DATUM_EAGER_LIMIT=0 right
 for name in other_op leaks requests changed overlap; do
     check "off: $name" silent DATUM_CHECK=no $name
 done
-check_fails "another word" 'DATUM_CHECK: "lakes" is none of no, yes' env DATUM_CHECK=leaks,lakes "${run[@]}" right
+check_fails "another word" 'DATUM_CHECK .from the environment.: "lakes" is none of no, yes' env DATUM_CHECK=leaks,lakes "${run[@]}" right
 
 # ---- blocks of any lengths, one-sided calls ----
 mpicc -O1 -g -rdynamic -o usage_blocks "$TEST_SRC/tests/input/usage_blocks.c" || fail 'usage_blocks.c does not compile'

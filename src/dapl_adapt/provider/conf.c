@@ -413,13 +413,16 @@ static int unknown_name(const struct dm_conf *conf, const char *name)
     if (conf->n_entries > NAMES_SHOWN)
         dm_strbuf_addf(&sb, " and %d more", conf->n_entries - NAMES_SHOWN);
     if (conf->n_bad > 0)
-        return DM_FAIL(DM_ECONFIG,
-                       "DATUM_PROVIDER names \"%s\", which is not in %s; it has: %s (and a broken "
-                       "entry in line %d%s)",
-                       name, conf->path, conf->n_entries > 0 ? names : "nothing", conf->first_bad,
-                       conf->has_crlf ? ", which ends with CR LF" : "");
-    return DM_FAIL(DM_ECONFIG, "DATUM_PROVIDER names \"%s\", which is not in %s; it has: %s", name,
-                   conf->path, conf->n_entries > 0 ? names : "nothing");
+        return DM_FAIL(
+            DM_ECONFIG,
+            "DATUM_PROVIDER (from the environment) names \"%s\", which is not in %s; it has: %s (and a broken "
+            "entry in line %d%s)",
+            name, conf->path, conf->n_entries > 0 ? names : "nothing", conf->first_bad,
+            conf->has_crlf ? ", which ends with CR LF" : "");
+    return DM_FAIL(
+        DM_ECONFIG,
+        "DATUM_PROVIDER (from the environment) names \"%s\", which is not in %s; it has: %s", name,
+        conf->path, conf->n_entries > 0 ? names : "nothing");
 }
 
 int dm_conf_select(struct dm_conf *conf, const char *names)

@@ -136,8 +136,10 @@ static int force_one(struct user_rows *user, const char *word, size_t len)
 static int read_forced(struct user_rows *user, const char *text)
 {
     static const char separators[] = ",; ";
+    char place[80];
 
-    user->place = "DATUM_COLL";
+    snprintf(place, sizeof(place), "DATUM_COLL (from %s)", dm_cfg_source("DATUM_COLL"));
+    user->place = place;
     for (text += strspn(text, separators); *text != '\0'; text += strspn(text, separators)) {
         size_t len = strcspn(text, separators);
         int err = force_one(user, text, len);
@@ -260,7 +262,8 @@ static int choices_read_file(struct user_rows *user, const char *path)
     int err = DM_OK;
 
     if (f == NULL)
-        return DM_FAIL(DM_ECONFIG, "DATUM_COLL_FILE: cannot open %s: %s", path, strerror(errno));
+        return DM_FAIL(DM_ECONFIG, "DATUM_COLL_FILE (from the environment): cannot open %s: %s",
+                       path, strerror(errno));
     user->place = place;
     errno = 0;
     for (int line = 1; err == DM_OK && getline(&text, &cap, f) >= 0; line++) {
@@ -268,7 +271,8 @@ static int choices_read_file(struct user_rows *user, const char *path)
         err = choices_read_line(user, text, line);
     }
     if (err == DM_OK && ferror(f) != 0)
-        err = DM_FAIL(DM_ECONFIG, "DATUM_COLL_FILE: cannot read %s: %s", path, strerror(errno));
+        err = DM_FAIL(DM_ECONFIG, "DATUM_COLL_FILE (from the environment): cannot read %s: %s",
+                      path, strerror(errno));
     free(text);
     fclose(f);
     return err;
