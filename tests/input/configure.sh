@@ -2,7 +2,7 @@
 # test: timeout=120
 # configure: what it refuses and says, and a source directory with blanks in its path.
 . "$TEST_LIB"
-unset CC CFLAGS CPPFLAGS LDFLAGS
+unset CC CFLAGS CPPFLAGS LDFLAGS LIBS
 conf=$TEST_SRC/configure
 
 # refuse NAME PATTERN ARGUMENT...
@@ -16,7 +16,8 @@ refuse() {
 check 'help' sh -c '"$1" --help | grep -q -e --enable-sanitize' - "$conf"
 refuse 'an unknown option' 'unknown argument "--prefex=/x"' --prefex=/x
 refuse 'the nearest option' 'did you mean --prefix\?' --prefex=/x
-refuse 'another one' 'did you mean --enable-debug\?' --enable-debgu
+refuse 'nothing near it' '^  "configure --help" lists' --something=/x
+check 'no guess' sh -c '! "$1" --something=/x 2>&1 | grep "did you mean"' - "$conf"
 refuse 'a variable' 'did you mean CFLAGS\?' CLFAGS=-O3
 refuse 'no value' 'needs a value' --prefix
 refuse 'a relative prefix' 'must be an absolute path' --prefix=here
@@ -47,10 +48,31 @@ check 'ways' sh -c 'grep "DM_BIN_TO_LIB \"./../lib\"" config.h && grep "DM_DOCDI
 check 'what is left out' says 'PMIx +no jobs started by srun' "$conf" --without-pmix
 check 'by which package' grep -q 'apt-get install libpmix-dev' said
 check 'nothing is said' sh -c 'test -z "$("$1" --quiet)"' - "$conf"
+# What autoconf takes, packagers give to every configure.
+check "autoconf's arguments" "$conf" --enable-static=yes --enable-shared=yes --with-pic --disable-nls "--srcdir=$TEST_SRC" \
+    --program-suffix= --program-prefix= --program-transform-name= --enable-debug=no --with-pmix=no \
+    CXXFLAGS=-O1 CXXCPP=cpp PKG_CONFIG=pkgconf RANLIB=ranlib LDFLAGS=-Wl,-O1 LIBS=-lrt AR=ar OBJCOPY=my-objcopy --quiet
+for line in 'STATIC = yes' 'HAVE_PMIX = no' 'LDFLAGS = -Wl,-O1' 'ADDED_LIBS = -lrt' 'OBJCOPY = my-objcopy' 'LIBDEFS = -DNDEBUG.*'; do
+    check "they give $line" grep -qx "$line" config.mk
+done
+check 'they are linked' sh -c 'make -n lib/libmpi.so.12 | grep -q -- "-lpthread -lrt"'
+check 'static=no' sh -c '"$1" --enable-static --enable-static=no --quiet && grep -qx "STATIC = no" config.mk' - "$conf"
+check_fails 'a library that is not there' 'cannot make' "$conf" LIBS=-lnothing
+check 'of the environment, too' sh -c 'LIBS=-lrt "$1" --quiet && grep -qx "ADDED_LIBS = -lrt" config.mk' - "$conf"
+check 'unknown features' says '^configure: WARNING: unrecognized options: --enable-xyz, --without-abc, --enable-debgu$' \
+    "$conf" --quiet --enable-xyz=1 --without-abc --enable-debgu
+check 'what was meant' grep -q -- '--enable-debgu: did you mean --enable-debug?' said
+check 'by that one alone' test "$(grep -c 'did you mean' said)" = 1
+check 'nobody wants to know' sh -c 'test -z "$("$1" --quiet --enable-xyz --disable-option-checking 2>&1)"' - "$conf"
 cd .. && rm -r d || exit 1
 refuse 'an unknown directory' 'did you mean --bindir' --bndir=/x
 refuse 'an unknown variable in one' 'cannot be in --bindir' '--bindir=${what}/bin'
-refuse 'a feature that there is not' 'disable-option-checking lets it pass' --enable-xyz
+refuse 'a feature that there is not, when that is fatal' 'unrecognized options: --enable-xyz' --enable-xyz --enable-option-checking=fatal
+refuse 'no shared library' 'always a shared one' --enable-shared=no
+refuse 'no shared library, either' 'always a shared one' --disable-shared
+refuse 'other names of programs' 'programs keep their names' --program-suffix=-datum
+refuse 'a prefix of them' 'programs keep their names' --program-prefix=my
+refuse 'other sources' 'is not the directory of' --srcdir=/
 refuse 'no value for itself' '--host needs a value' --host
 refuse 'a machine without compiler' 'no compiler for mips-linux-gnu' --host=mips-linux-gnu
 
@@ -91,7 +113,7 @@ touch '../src c/configure'
 check 'configure again by make' sh -c 'make objs-util | grep "debug\|CONFIG"'
 check 'with the same arguments' grep -q 'prefix = /opt/da tum' config.mk
 cd '../src c' || exit 1
-check 'in tree' ./configure CFLAGS=-O0
+check 'in tree' ./configure CFLAGS=-O0 --srcdir=.
 check 'its objects, too' make objs-util
 check 'they are in build' test -f build/obj/util/err.o
 check 'distclean' make distclean
