@@ -65,6 +65,43 @@ check 'what was meant' grep -q -- '--enable-debgu: did you mean --enable-debug?'
 check 'by that one alone' test "$(grep -c 'did you mean' said)" = 1
 check 'nobody wants to know' sh -c 'test -z "$("$1" --quiet --enable-xyz --disable-option-checking 2>&1)"' - "$conf"
 cd .. && rm -r d || exit 1
+
+# Libraries of other prefixes: headers, linking and the run path.
+opt=$PWD/opt
+mkdir -p opt/include opt/lib64 d
+for lib in libdat2.so libfabric.so libpmix.so.2; do
+    ln -s "$(gcc -print-file-name=$lib)" opt/lib64/
+done
+ln -s /usr/include/dat2 opt/include/
+flags="-L$opt/lib64 -Wl,-rpath,$opt/lib64"
+with() { (cd d && "$conf" --quiet "$@"); }
+check 'a prefix of DAT' with --with-dat="$opt//" LDFLAGS=-Wl,-O1
+check 'its headers' grep -qx "CPPFLAGS = -isystem $opt/include *" d/config.mk
+check 'its library' grep -qx "LDFLAGS = $flags -Wl,-O1" d/config.mk
+check 'programs find it' sh -c 'make -C d -n lib/libmpi.so.12 bin/datum-info | grep -c -e "$1 .*-shared" -e "$1 .*-o bin/datum-info" | grep -x 2' - "$flags"
+check 'so does a static program' sh -c 'make -C d bin/mpicc && grep "^runpath=.$1" d/bin/mpicc' - "$flags"
+check 'what /usr has needs no flags' sh -c 'cd d && "$1" --quiet --with-dat=/usr && grep -qx "LDFLAGS = " config.mk && ! grep isystem\ /usr/include config.mk' - "$conf"
+refuse 'no such prefix' "with-dat=$opt/none: there is no such directory" --with-dat="$opt/none"
+refuse 'no header in it' "with-libfabric=$opt: there is no rdma/fabric.h in $opt/include" --with-libfabric="$opt"
+refuse 'a relative one' 'wants a directory with an absolute path' --with-pmix=opt
+refuse 'a blank in it' 'cannot be on command lines' --with-pmix='/o pt'
+refuse 'no DAT' 'there is no Datum without DAT' --without-dat
+if [ -e /usr/include/rdma/fabric.h ]; then
+    ln -s /usr/include/rdma opt/include/
+    check 'a prefix of libfabric' with --with-libfabric="$opt"
+    check 'its provider finds it' sh -c 'make -C d -n lib/libdatum_dapl_ofi.so | grep -e "-shared.*$1 -lfabric"' - "$flags"
+    check 'its provider is compiled with it' sh -c 'make -C d -n lib/libdatum_dapl_ofi.so | grep -e "-isystem $1/include .*/ofi/ia.c"' - "$opt"
+    check 'the others are not' sh -c '! make -C d -n lib/libdatum_dapl_shm.so | grep isystem' - "$flags"
+fi
+if [ "$(sed -n 's/^HAVE_PMIX = //p' "$DATUM_BUILD/config.mk")" = yes ]; then
+    cp -r "$(find /usr/include/pmix* /usr/lib/*/pmix2/include -name 'pmix*.h' 2>/dev/null | head -n 1 | xargs dirname)"/* opt/include/
+    check 'a prefix of PMIx' with --with-pmix="$opt"
+    check 'where it is loaded' grep -qx "LDFLAGS = $flags *" d/config.mk
+    check 'a distribution of PMIx' with --with-pmix=/usr
+fi
+rm opt/lib64/libdat2.so
+refuse 'no library in it' "with-dat=$opt: there is no libdat2.so in $opt/lib64, $opt/lib and $opt/lib/" --with-dat="$opt"
+rm -rf d opt
 refuse 'an unknown directory' 'did you mean --bindir' --bndir=/x
 refuse 'an unknown variable in one' 'cannot be in --bindir' '--bindir=${what}/bin'
 refuse 'a feature that there is not, when that is fatal' 'unrecognized options: --enable-xyz' --enable-xyz --enable-option-checking=fatal

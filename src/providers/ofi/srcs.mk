@@ -24,5 +24,6 @@ SRCS_provider_ofi += \
     src/providers/ofi/transport/sock.c \
     $(SRCS_NET)
 # Those before libfabric: the loader goes by the order.
-LIBS_provider_ofi = -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/no-psm' $(shell ls -d lib/no-psm/*) -lfabric
+LIBS_provider_ofi = -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/no-psm' $(shell ls -d lib/no-psm/*) $(FABRIC_LDFLAGS) -lfabric
+obj/providers/ofi/%.o: CPPFLAGS += $(FABRIC_CPPFLAGS)
 endif
