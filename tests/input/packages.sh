@@ -1,7 +1,8 @@
 #!/bin/sh
 # test: timeout=60
 # What quickstart and check do about missing packages, with made-up dpkg-query, apt-get,
-# sudo and id: install as root or by sudo, and say clearly when neither is possible.
+# sudo and id: install as root or by sudo, and say clearly when neither is possible. And their arguments,
+# at which they look before that.
 . "$TEST_LIB"
 mkdir fake
 tool() {
@@ -19,6 +20,20 @@ try() {
     sh -c 'src=. build=b; . "$1"; open_log; shift; packages "$@"; echo after' - \
         "$TEST_SRC/scripts/common.sh" "$@"
 }
+
+for script in quickstart check; do
+    check "$script --help" status 0 "^Usage: $script" "$TEST_SRC/scripts/$script" --help
+    for arg in --nonsense nonsense; do
+        check "$script $arg" status 2 "nonsense" "$TEST_SRC/scripts/$script" $arg
+    done
+done
+check 'options of the tests' sh -c '"$1" --help | grep -e "^  -k PATTERN"' - "$TEST_SRC/scripts/check"
+check 'a wrong part' status 2 'no part "nonsense"' "$TEST_SRC/scripts/check" --full -c nonsense
+check 'a pattern that is missing' status 2 '-k needs a value' "$TEST_SRC/scripts/check" -k
+check 'a file that is not there' status 2 'no test nothing.sh' "$TEST_SRC/scripts/check" nothing.sh
+check 'the parts' status 0 '^sanitize$' "$TEST_SRC/scripts/check" --full -l
+check 'arguments that are right' "$TEST_SRC/tests/run" --parse -v -k x mp input/packages.sh
+check 'nothing was installed' test ! -e calls
 
 as 0
 check 'nothing is missing' eval 'try have && test ! -e calls'
