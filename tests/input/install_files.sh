@@ -186,10 +186,14 @@ check 'dist' make -C "$DATUM_BUILD" dist
 mv "$DATUM_BUILD/datum-$version.tar.gz" . && tar xzf "datum-$version.tar.gz"
 check 'its version' says "datum $version" "datum-$version/configure" --version
 check 'no products in it' sh -c '! find "$1" -name "*.o" -o -name config.h | grep .' - "datum-$version"
-mkdir b && cd b || exit 1
-check 'it can be configured' "../datum-$version/configure" CFLAGS=-O0
+mkdir "datum-$version/out" && cd "datum-$version/out" || exit 1
+check 'it can be configured' ../configure CFLAGS=-O0
 check 'it can be built' make objs-util obj/provider_shm.a
-cd .. && rm -rf b stage "datum-$version"*
+# Without git, and with this build inside.
+check 'dist again' make dist
+check 'it says nothing but that' test "$(sed 's/ *DIST *//' check.out)" = "datum-$version.tar.gz"
+check 'the same files' sh -c 'tar tzf "../../$1" >a && tar tzf "$1" >b && diff a b' - "datum-$version.tar.gz"
+cd ../.. && rm -rf stage "datum-$version"*
 # The version is in one place; Debian's changelog and mpi.h must repeat it.
 check 'Debian has the same' sh -c 'head -n 1 "$1/packaging/debian/changelog" | grep "^datum ($2-"' - "$TEST_SRC" "$version"
 check 'so has mpi.h' grep -qx "#define DATUM_VERSION \"$version\"" "$TEST_SRC/include/mpi.h"
