@@ -1,6 +1,7 @@
 /*
  * datum-info: what this build is, what it is set to, and what works here.
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,11 +61,15 @@ static const char usage[] =
 
 static void show_build(void)
 {
+    char dir[2 * PATH_MAX];
+
     if (!dm_info_is_json())
         printf("Datum %s\n", DM_VERSION);
     dm_info_part("build", false);
-    BUILD_FACT("prefix", "%s", DM_PREFIX);
-    BUILD_FACT("libraries", "%s", DM_LIBDIR);
+    dm_install_prefix(dir, sizeof(dir));
+    BUILD_FACT("prefix", "%s", dir);
+    dm_install_libraries(dir, sizeof(dir));
+    BUILD_FACT("libraries", "%s", dir);
     BUILD_FACT("compiler", "%s %s", DM_CC, DM_CFLAGS);
     BUILD_FACT("sanitizers", "%s", DM_SANITIZE[0] != '\0' ? DM_SANITIZE : "none");
     BUILD_FACT("launchers", "%s", dm_pmi_clients());

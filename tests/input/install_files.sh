@@ -126,6 +126,17 @@ check 'each option' sh -c 'for p in mpiexec datum-info datum-check datum-bench; 
     "$1/bin/$p" --help | grep -o "^  --*[a-z-]*" | while read -r o; do
         sed "s/\\\\-/-/g" "$1/share/man/man1/$p.1" | grep -q -e "$o" || { echo "$p $o"; exit 1; }; done || exit 1; done' - "$place"
 
+# It says where it is, not where configure wanted it.
+check 'its prefix' says "^ *prefix +$place$" "$place/bin/datum-info" --build
+check 'its libraries' grep -qx " *libraries  *$place/lib" said
+check 'the same as JSON' says "\"prefix\": \"$place\",.*\"libraries\": \"$place/lib\"" "$place/bin/datum-info" --build --json
+mkdir m && cp -r "$place" m/oved
+check 'it was moved' says "^ *prefix +$PWD/m/oved$" m/oved/bin/datum-info --build
+rm -r m/oved/lib
+check 'without libraries: as configured' says "^ *prefix +$(sed -n 's/#define DM_PREFIX *"\(.*\)"/\1/p' "$DATUM_BUILD/config.h")$" m/oved/bin/datum-info --build
+check 'of a build' says "^ *libraries +$DATUM_BUILD/lib$" "$DATUM_BUILD/bin/datum-info" --build
+rm -r m
+
 # Messages name pages where "prefix=" has put them, not where configure said.
 docdir=$(sed -n 's/#define DM_DOCDIR *"\(.*\)"/\1/p' "$DATUM_BUILD/config.h")
 for command in 'datum-info --settings' 'datum-info --markdown' 'datum-info --coll-table' 'datum-check --help'; do
