@@ -116,6 +116,16 @@ refuse 'a machine without compiler' 'no compiler for mips-linux-gnu' --host=mips
 printf '#!/bin/sh\nfor a do [ "$a" != -ldat2 ] || exit 1; done\nexec gcc "$@"\n' >nodapl
 chmod +x nodapl
 refuse 'no DAPL' 'apt-get install libdapl-dev' CC="$PWD/nodapl"
+# One error, none of the shell's own.
+alone() { # NAME PATTERN COMMAND...
+    check_fails "$@"
+    cp check.out alone.out
+    check "$1: nothing else" sh -c 'head -n 1 alone.out | grep "^configure: error: " && ! grep -v "^configure: \|^  " alone.out'
+}
+alone 'no commands at all' 'not found in PATH: awk cat .*tr$' env PATH=/nonexistent /bin/sh "$conf"
+alone 'a directory that cannot be written' 'the current directory, /proc, cannot be written' sh -c 'cd /proc && "$1"' - "$conf"
+alone 'no place for temporary files' 'a temporary directory in /nonexistent cannot be made' env TMPDIR=/nonexistent sh -c 'mkdir r; cd r; "$1"' - "$conf"
+rm -rf r
 mkdir bin
 for tool in sh awk sed gcc as ld ar mktemp rm mkdir cat cmp cp touch chmod tr grep ln; do
     ln -s "$(command -v $tool)" bin/
