@@ -35,6 +35,11 @@ int main(int argc, char **argv)
 }
 END
 check 'mpicc' "$place/bin/mpicc" -Wall -Werror -o hello hello.c
+check 'the shell takes what mpicc -show prints' sh -c 'eval "$("$1" -show -o hello3 hello.c)" && ./hello3' - "$place/bin/mpicc"
+if command -v pkg-config >/dev/null; then
+    check 'and what pkg-config prints' env PKG_CONFIG_PATH="$place/lib/pkgconfig" sh -c \
+        'eval "gcc -o hello4 hello.c $(pkg-config --cflags --libs datum)" && ./hello4'
+fi
 check 'mpicc -c and link' sh -c '"$1" -c -o hello.o hello.c && "$1" -o hello2 hello.o' - "$place/bin/mpicc"
 check 'mpiexec' sh -c '"$1" -n 2 ./hello >out && test "$(grep -c "of 2" out)" = 2' - "$place/bin/mpiexec"
 check 'mpirun' sh -c '"$1" -n 2 ./hello2 >out && test "$(grep -c "of 2" out)" = 2' - "$place/bin/mpirun"

@@ -41,6 +41,14 @@ check 'a program' mpicc -Wall -Werror -o prog prog.c
 check 'it finds the library without help' env -u LD_LIBRARY_PATH ./prog
 mkdir 'a b'
 cp prog.c 'a b/c d.c'
+# What -show prints is for the shell: its words come back.
+shown_again() { # ARGUMENT...
+    eval "set -- $(mpicc -show "$@") end"
+    printf '%s\n' "$@" | tee words
+}
+check 'odd words' shown_again -c 'a b.c' "-DX=\"it's\"" '-DY=$HOME*' '-DZ=a\b'
+check 'they come back' sh -c 'grep -Fxe "a b.c" words && grep -Fxe "$1" words && grep -Fxe "$2" words && grep -Fxe "$3" words' - \
+    "-DX=\"it's\"" '-DY=$HOME*' '-DZ=a\b'
 check 'blanks in names' mpicc -o 'a b/prog' 'a b/c d.c' '-DX="a b"'
 ln -s "$DATUM_BUILD/bin/mpicc" other-name
 check 'through a link' ./other-name -o prog2 prog.c
