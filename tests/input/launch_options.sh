@@ -114,7 +114,6 @@ check 'not when there are too few' prints "$(for i in $(seq 0 $cores); do eval "
 check 'nor with -bind-to none' prints "$(for i in $(seq $cores); do eval "$allowed"; done)" \
     mpiexec -bind-to none -n $cores sh -c "$allowed"
 check '-map-by' mpiexec -bind-to core -map-by socket -n 3 true
-check '-bind-to, unknown' status 1 "-bind-to is 'moon', but must be" mpiexec -bind-to moon -n 1 true
 
 # time, files of options, hosts of this machine
 check '-timeout' status 124 'has run for 1 second' timeout 20 mpiexec -timeout 1 -n 2 sleep 20
@@ -148,6 +147,17 @@ wrong() { # PATTERN COMMAND...: one line, status 2
     status 2 "$@" && [ "$(wc -l <said)" = 1 ] || { cat said; return 1; }
 }
 check 'unknown' wrong 'unknown option -wdirr; did you mean -wdir\?' mpiexec -wdirr x true
+for unit in moon core:x core:0 core:1x user user: user:x user:1-0; do
+    check "-bind-to $unit" wrong "-bind-to is '$unit', but must be" mpiexec -bind-to $unit -n 1 true
+done
+check '-map-by, unknown' wrong "-map-by is 'moon', but must be" mpiexec -map-by moon -n 1 true
+for list in 1023 99999 $first,1023 $first-99999 $first-1023; do
+    check "-bind-to user:$list" wrong "-bind-to is 'user:$list', but the processors that mpiexec may use on host $(uname -n) are [0-9]" \
+        mpiexec -bind-to user:$list -n 2 true
+done
+check '-bind-to more cores than there are' wrong "-bind-to is 'core:1025', but mpiexec may use [0-9]+ of them on host $(uname -n)" \
+    mpiexec -bind-to core:1025 -n 2 true
+check '-stdin without such a rank' wrong "-stdin is '2', but the job has only 2 ranks" mpiexec -stdin 2 -n 2 true
 check '-initial-errhandler of no such name' wrong "is 'none', but must be mpi_errors_are_fatal" mpiexec -initial-errhandler none true
 check 'MPIEXEC_TIMEOUT that is no number' wrong 'MPIEXEC_TIMEOUT\) is .soon., but must be' env MPIEXEC_TIMEOUT=soon mpiexec -n 1 true
 check 'settings of Open MPI' wrong 'option --mca is for Open MPI; .* DATUM_\*: datum-info --settings' mpiexec --mca btl tcp,self -n 1 true

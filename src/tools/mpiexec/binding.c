@@ -10,6 +10,7 @@
 
 #include "util/host.h"
 #include "util/log.h"
+#include "util/strbuf.h"
 
 enum { UNITS_MAX = 1024 };
 
@@ -57,7 +58,7 @@ static const char *add_cpus(const char *text, cpu_set_t *set, const char *separa
         if (*end == '-') {
             text = end + 1;
             last = strtol(text, &end, 10);
-            if (end == text)
+            if (end == text || last < first)
                 return NULL;
         }
         for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
@@ -150,26 +151,99 @@ static void order_units(enum bind_unit by, const cpu_set_t *free)
     memcpy(bound.units, sorted, (size_t)n * sizeof(sorted[0]));
 }
 
-/* -bind-to user:0,1+2,4-5 : a rank each. */
-static bool make_user_units(const char *text)
+/* A rank each of a list 0,1+2,4-5. The units that it has; -1: it is no such list. */
+static int read_user_units(const char *text, cpu_set_t *units)
 {
-    while (bound.n < UNITS_MAX) {
-        CPU_ZERO(&bound.units[bound.n]);
-        text = add_cpus(text, &bound.units[bound.n], "+");
+    for (int n = 0; n < UNITS_MAX;) {
+        CPU_ZERO(&units[n]);
+        text = add_cpus(text, &units[n++], "+");
         if (text == NULL || (*text != ',' && *text != '\0'))
-            return false;
-        bound.n++;
+            return -1;
         if (*text++ == '\0')
-            return true;
+            return n;
+    }
+    return UNITS_MAX;
+}
+
+/* All processors that a rank can be bound to: the kernel leaves out those that are not for us. */
+static void list_possible(cpu_set_t *possible)
+{
+    cpu_set_t old;
+
+    CPU_ZERO(possible);
+    if (sched_getaffinity(0, sizeof(old), &old) != 0)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        CPU_SET((size_t)cpu, possible);
+    if (sched_setaffinity(0, sizeof(*possible), possible) != 0 ||
+        sched_getaffinity(0, sizeof(*possible), possible) != 0)
+        *possible = old;
+    sched_setaffinity(0, sizeof(old), &old);
+}
+
+/* Are all processors of such a list among these? Those between two numbers are in the units. */
+static bool are_among(const char *list, const cpu_set_t *units, int n, const cpu_set_t *possible)
+{
+    for (char *end; *list != '\0'; list = *end != '\0' ? end + 1 : end) {
+        unsigned long cpu = strtoul(list, &end, 10);
+
+        if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, possible))
+            return false;
+    }
+    for (int i = 0; i < n; i++) {
+        cpu_set_t both;
+
+        CPU_AND(&both, &units[i], possible);
+        if (!CPU_EQUAL(&both, &units[i]))
+            return false;
     }
     return true;
 }
 
+static void print_cpus(const cpu_set_t *set, char *text, size_t len)
+{
+    struct dm_strbuf sb;
+
+    dm_strbuf_init(&sb, text, len);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        int last = cpu;
+
+        if (!CPU_ISSET((size_t)cpu, set))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET((size_t)last + 1, set))
+            last++;
+        dm_strbuf_addf(&sb, last > cpu ? "%s%d-%d" : "%s%d", text[0] != '\0' ? "," : "", cpu, last);
+        cpu = last;
+    }
+}
+
+/* -bind-to user:LIST */
+static bool make_user_units(const char *text, const char *host)
+{
+    char there[256] = "";
+    cpu_set_t possible;
+
+    bound.n = read_user_units(text, bound.units);
+    list_possible(&possible);
+    if (are_among(text, bound.units, bound.n, &possible))
+        return true;
+    print_cpus(&possible, there, sizeof(there));
+    dm_log_error("mpiexec: -bind-to is 'user:%s', but the processors that mpiexec may use on host "
+                 "%s are %s",
+                 text, host, there);
+    return false;
+}
+
 /* Several units for each rank: core:2. */
-static void join_units(int times)
+static bool join_units(int times, const char *text, const char *host)
 {
     int n = bound.n / times;
 
+    if (n == 0) {
+        dm_log_error("mpiexec: -bind-to is '%s', but mpiexec may use %d of them on host %s", text,
+                     bound.n, host);
+        return false;
+    }
     for (int i = 0; i < n; i++) {
         cpu_set_t all = bound.units[i * times];
 
@@ -177,8 +251,8 @@ static void join_units(int times)
             CPU_OR(&all, &all, &bound.units[i * times + k]);
         bound.units[i] = all;
     }
-    if (n > 0)
-        bound.n = n;
+    bound.n = n;
+    return true;
 }
 
 /*
@@ -216,7 +290,32 @@ static bool fail_binding(const char *option, const char *text)
     return false;
 }
 
-bool dm_launch_binding_check(const struct dm_launch_options *options, int n_ranks)
+bool dm_launch_binding_is_unit(const char *option, const char *text)
+{
+    const char *rest;
+    enum bind_unit unit = unit_of(text, &rest);
+
+    if (unit == BIND_BAD || unit == BIND_USER)
+        return fail_binding(option, text);
+    return true;
+}
+
+bool dm_launch_binding_is_good(const char *option, const char *text)
+{
+    static cpu_set_t units[UNITS_MAX];
+    const char *rest;
+    enum bind_unit unit = unit_of(text, &rest);
+    char *end;
+
+    if (unit == BIND_USER && read_user_units(rest, units) > 0)
+        return true;
+    if (unit == BIND_USER || unit == BIND_BAD ||
+        (*rest != '\0' && (strtol(rest, &end, 10) < 1 || *end != '\0')))
+        return fail_binding(option, text);
+    return true;
+}
+
+bool dm_launch_binding_check(const struct dm_launch_options *options, int n_ranks, const char *host)
 {
     const char *rest = "";
     const char *map_rest = "";
@@ -230,20 +329,14 @@ bool dm_launch_binding_check(const struct dm_launch_options *options, int n_rank
         deal_units(n_ranks);
     if (options->map_by != NULL)
         by = unit_of(options->map_by, &map_rest);
-    if (unit == BIND_BAD || (*rest != '\0' && unit != BIND_USER && atoi(rest) < 1))
-        return fail_binding("bind-to", options->bind_to);
-    if (by == BIND_BAD || by == BIND_USER)
-        return fail_binding("map-by", options->map_by);
     if (unit == BIND_USER)
-        return make_user_units(rest) || fail_binding("bind-to", options->bind_to);
+        return make_user_units(rest, host);
     if (unit == BIND_NONE || sched_getaffinity(0, sizeof(free), &free) != 0)
         return true;
     bound.n = list_units(unit, &free, bound.units);
     if (by > unit)
         order_units(by, &free);
-    if (*rest != '\0')
-        join_units(atoi(rest));
-    return true;
+    return *rest == '\0' || join_units(atoi(rest), options->bind_to, host);
 }
 
 int dm_launch_binding_cores(int n_ranks)

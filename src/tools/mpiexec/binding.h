@@ -9,8 +9,16 @@
 
 #include "tools/mpiexec/options.h"
 
-/* Understand the options, for so many ranks on this host; once, before the other. False: reported. */
-bool dm_launch_binding_check(const struct dm_launch_options *options, int n_ranks);
+/* Is this a value of -bind-to, wherever the ranks run? False: reported, with the option's name. */
+bool dm_launch_binding_is_good(const char *option, const char *text);
+/* Is this a unit that ranks can take in turn? False: reported. */
+bool dm_launch_binding_is_unit(const char *option, const char *text);
+/*
+ * Find the cores for so many ranks on this host, by options that are good; once, before the others.
+ * False: reported, this host does not have what is asked for.
+ */
+bool dm_launch_binding_check(const struct dm_launch_options *options, int n_ranks,
+                             const char *host);
 /* How many processors so many ranks of this host have together; 0: they are not bound. */
 int dm_launch_binding_cores(int n_ranks);
 /* The cores of the nth rank on this host; NULL: all. */

@@ -108,12 +108,23 @@ static bool is_local(const struct dm_launch_place *place)
     return dm_launch_place_is_here(place->hosts[place->host_of[0]].name);
 }
 
+/* Is there the rank that gets the input? */
+static bool has_reader(const struct dm_launch_options *options, const struct dm_launch_place *place)
+{
+    if (options->stdin_rank < place->n_ranks)
+        return true;
+    dm_log_error("mpiexec: -stdin is '%d', but the job has only %d rank%s, from 0",
+                 options->stdin_rank, place->n_ranks, place->n_ranks == 1 ? "" : "s");
+    return false;
+}
+
 static int run_job(const struct dm_launch_options *options, const struct rlimit *files)
 {
     struct dm_launch_place place = {0};
     int status = USAGE_STATUS;
 
-    if (find_hosts(&place, options) && dm_launch_place_ranks(&place, options))
+    if (find_hosts(&place, options) && dm_launch_place_ranks(&place, options) &&
+        has_reader(options, &place))
         status = is_local(&place) ? dm_launch_local_run(options, &place, files)
                                   : dm_launch_engine_run(options, &place);
     dm_launch_place_free(&place);

@@ -28,6 +28,8 @@
 /* What is killed and does not go is left to the system after this time. */
 #define KILL_NS UINT64_C(2000000000)
 
+enum { WRONG_OPTION_STATUS = 2 };
+
 /* ---- starting ---- */
 
 static bool make_ranks(struct dm_launch_node *node)
@@ -169,6 +171,16 @@ static void start_with_arena(struct dm_launch_node *node)
     node->arena_fd = -1;
 }
 
+/* Those of a job that is started later are not bound. False: reported. */
+static bool bind_ranks(struct dm_launch_node *node)
+{
+    if (node->kin.is_spawned ||
+        dm_launch_binding_check(node->options, node->n_ranks, node->host_name))
+        return true;
+    node->status = WRONG_OPTION_STATUS;
+    return false;
+}
+
 bool dm_launch_node_start(struct dm_launch_node *node)
 {
     char mapping[1024];
@@ -178,8 +190,7 @@ bool dm_launch_node_start(struct dm_launch_node *node)
     node->port_fd = node->port_watch.fd = node->pmi_fd = node->arena_fd = -1;
     if (dm_launch_place_mapping(node->place, mapping, sizeof(mapping)))
         dm_launch_kvs_put(&node->kvs, "PMI_process_mapping", mapping);
-    if (make_ranks(node) && reserve_number(node) &&
-        dm_launch_binding_check(node->options, node->n_ranks) &&
+    if (make_ranks(node) && reserve_number(node) && bind_ranks(node) &&
         (!node->options->is_by_port || dm_launch_pmi_listen(node)))
         start_with_arena(node);
     if (node->status == 0) {

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/utsname.h>
 
+#include "tools/mpiexec/binding.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -233,13 +234,13 @@ static bool set_stdin(const struct dm_launch_option_at *at)
 static bool set_bind(const struct dm_launch_option_at *at)
 {
     at->options->bind_to = at->value;
-    return true;
+    return dm_launch_binding_is_good(at->name, at->value);
 }
 
 static bool set_map(const struct dm_launch_option_at *at)
 {
     at->options->map_by = at->value;
-    return true;
+    return dm_launch_binding_is_unit(at->name, at->value);
 }
 
 static bool set_port(const struct dm_launch_option_at *at)
