@@ -114,6 +114,36 @@ check 'not when there are too few' prints "$(for i in $(seq 0 $cores); do eval "
 check 'nor with -bind-to none' prints "$(for i in $(seq $cores); do eval "$allowed"; done)" \
     mpiexec -bind-to none -n $cores sh -c "$allowed"
 check '-map-by' mpiexec -bind-to core -map-by socket -n 3 true
+check '-bind-to core:overload-allowed' mpiexec -bind-to core:overload-allowed -n $((cores + 1)) true
+
+# scripts for Open MPI
+for by in slot node core:OVERSUBSCRIBE slot:PE=1 ppr:2:node NUMA; do
+    check "--map-by $by" prints $'0\n1' mpiexec --map-by $by -n 2 sh -c "$rank"
+done
+check '--map-by ppr:3:node, without -n' prints $'0\n1\n2' mpiexec --map-by ppr:3:node sh -c "$rank"
+check '-pernode' prints 0 mpiexec -hosts localhost:3 -pernode sh -c "$rank"
+check '-npernode' prints $'0\n1' mpiexec -npernode 2 sh -c "$rank"
+check '--rank-by' mpiexec --rank-by slot -bynode --rank-by node -n 1 true
+check '--report-bindings' says "rank 1 on host $(uname -n) is bound to processors $first\$" \
+    mpiexec --report-bindings -bind-to user:$first,$first -n 2 true
+check '--report-bindings, not bound' says 'rank 0 on host .* is not bound' mpiexec --report-bindings -bind-to none -n 1 true
+check '--display-map' says 'rank 1 on host .* is process' mpiexec --display-map -n 2 true
+check '--prefix' mpiexec --prefix /nowhere -n 1 true
+both='echo a; echo b >&2'
+check '--timestamp-output' says '^[A-Z][a-z]+ [A-Z][a-z]+ +[0-9]+ [0-9:]+ [0-9]+\[1,0\]<stderr>:b$' \
+    mpiexec --timestamp-output --tag-output -n 1 sh -c "$both"
+merged() { # OPTION...: both streams at its output, nothing at its errors
+    mpiexec --merge-stderr-to-stdout "$@" -n 2 sh -c "$both" 2>errors | sort >merged
+    [ ! -s errors ] && [ "$(tr -d '\n' <merged)" = "$want" ]
+}
+want=aabb check '--merge-stderr-to-stdout' merged
+want='[0] a[0] b[1] a[1] b' check '--merge-stderr-to-stdout, marked' merged -l
+merged_file() {
+    mpiexec --merge-stderr-to-stdout -n 2 sh -c "$both" >merged 2>errors && [ ! -s errors ] && [ "$(sort merged | tr -d '\n')" = aabb ]
+}
+check '--merge-stderr-to-stdout, a file' merged_file
+output_filename() { mpiexec --output-filename joined -n 2 sh -c "$both" && [ "$(cat joined.0 joined.1 | tr '\n' ' ')" = 'a b a b ' ]; }
+check '--output-filename' output_filename
 
 # time, files of options, hosts of this machine
 check '-timeout' status 124 'has run for 1 second' timeout 20 mpiexec -timeout 1 -n 2 sleep 20
@@ -150,7 +180,15 @@ check 'unknown' wrong 'unknown option -wdirr; did you mean -wdir\?' mpiexec -wdi
 for unit in moon core:x core:0 core:1x user user: user:x user:1-0; do
     check "-bind-to $unit" wrong "-bind-to is '$unit', but must be" mpiexec -bind-to $unit -n 1 true
 done
-check '-map-by, unknown' wrong "-map-by is 'moon', but must be" mpiexec -map-by moon -n 1 true
+check '-map-by, unknown' wrong "-map-by is 'moon', but must be slot, node, ppr:N:node" mpiexec -map-by moon -n 1 true
+check '-map-by ppr of sockets' wrong "is 'ppr:2:socket', but must be" mpiexec -map-by ppr:2:socket -n 1 true
+check '-map-by with another modifier' wrong "'NOLOCAL' is not possible here: only PE=N" mpiexec --map-by slot:PE=1:NOLOCAL -n 1 true
+check '-map-by :PE=N without cores' wrong 'PE=2 of -map-by goes with -bind-to core' mpiexec --map-by slot:PE=2 -bind-to socket -n 1 true
+check '-rank-by another' wrong "-rank-by is 'node', but ranks are numbered as they are placed, by slot" mpiexec --rank-by node -n 1 true
+for option in --nolocal --nooversubscribe --rankfile --display --output=file; do
+    check "$option" wrong "option $option is for Open MPI; " mpiexec $option x -n 1 true
+done
+check 'unknown, and like no other' wrong 'unknown option --json; mpiexec -help lists them' mpiexec --json -n 1 true
 for list in 1023 99999 $first,1023 $first-99999 $first-1023; do
     check "-bind-to user:$list" wrong "-bind-to is 'user:$list', but the processors that mpiexec may use on host $(uname -n) are [0-9]" \
         mpiexec -bind-to user:$list -n 2 true

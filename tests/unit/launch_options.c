@@ -45,6 +45,47 @@ static void wrong_options(void)
     dm_launch_options_free(&options);
 }
 
+/* Where the ranks of -map-by node are: a digit each. */
+static void places_by_node(const char *hosts, int ppn, int n, const char *want)
+{
+    struct dm_launch_app app = {.n = n};
+    struct dm_launch_options some = {
+        .apps = &app, .n_apps = 1, .ppn = ppn, .map = {.is_by_node = true}};
+    char text[32] = "";
+
+    memset(&place, 0, sizeof(place));
+    CHECK(dm_launch_place_hosts(&place, hosts));
+    CHECK(dm_launch_place_ranks(&place, &some));
+    for (int i = 0; i < place.n_ranks; i++)
+        text[i] = (char)('0' + place.host_of[i]);
+    CHECK_STR(text, want);
+    dm_launch_place_free(&place);
+}
+
+static void by_node(void)
+{
+    places_by_node("a,b,c", 0, 5, "01201");
+    places_by_node("a:2,b:4", 0, 0, "010111");
+    places_by_node("a:2,b:4", 0, 9, "010111010");
+    places_by_node("a,b", 3, 0, "010101");
+}
+
+/* Options of Open MPI that need more than a row. */
+static void map_options(void)
+{
+    CHECK_EQ(PARSE("--map-by", "ppr:3:node:PE=2,OVERSUBSCRIBE", "-n", "6", "one"), DM_OK);
+    CHECK_EQ(options.ppn, 3);
+    CHECK_STR(options.bind_to, "core:2");
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("--map-by", "node", "--rank-by", "node", "one"), DM_OK);
+    CHECK(options.map.is_by_node && options.map_by == NULL);
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("--map-by", "node", "--rank-by", "slot", "one"), DM_ELAUNCH);
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("--map-by", "slot:PE=0", "one"), DM_ELAUNCH);
+    dm_launch_options_free(&options);
+}
+
 /* Places what the words ask for, and compares the mapping. */
 static void places(const char *hosts, int ppn, int n, const char *mapping)
 {
@@ -172,6 +213,8 @@ int main(void)
     wrong_options();
     many_places();
     own_places();
+    by_node();
+    map_options();
     soft_numbers();
     slurm_hosts();
     many_pairs();

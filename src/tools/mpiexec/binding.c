@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/host.h"
 #include "util/log.h"
@@ -32,14 +33,22 @@ static struct {
     cpu_set_t units[UNITS_MAX];
 } bound;
 
+/* Open MPI's, which is so here always. */
+static bool changes_nothing(const char *rest)
+{
+    return strcasecmp(rest, "overload-allowed") == 0 || strcasecmp(rest, "if-supported") == 0;
+}
+
 /* The unit that a text NAME[:REST] begins with; *rest_p is behind the colon, or at the end. */
 static enum bind_unit unit_of(const char *text, const char **rest_p)
 {
     size_t len = strcspn(text, ":");
 
     *rest_p = text[len] == ':' ? text + len + 1 : text + len;
+    if (changes_nothing(*rest_p))
+        *rest_p += strlen(*rest_p);
     for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++)
-        if (strlen(unit_names[i].name) == len && strncmp(unit_names[i].name, text, len) == 0)
+        if (strlen(unit_names[i].name) == len && strncasecmp(unit_names[i].name, text, len) == 0)
             return unit_names[i].unit;
     return BIND_BAD;
 }
@@ -290,14 +299,12 @@ static bool fail_binding(const char *option, const char *text)
     return false;
 }
 
-bool dm_launch_binding_is_unit(const char *option, const char *text)
+bool dm_launch_binding_is_unit(const char *text)
 {
     const char *rest;
     enum bind_unit unit = unit_of(text, &rest);
 
-    if (unit == BIND_BAD || unit == BIND_USER)
-        return fail_binding(option, text);
-    return true;
+    return unit != BIND_BAD && unit != BIND_USER;
 }
 
 bool dm_launch_binding_is_good(const char *option, const char *text)
@@ -351,6 +358,15 @@ int dm_launch_binding_cores(int n_ranks)
         CPU_OR(&all, &all, &bound.units[i]);
     quota = dm_host_cores();
     return CPU_COUNT(&all) < quota ? CPU_COUNT(&all) : quota;
+}
+
+void dm_launch_binding_print(int nth, char *text, size_t len)
+{
+    const cpu_set_t *set = dm_launch_binding_of(nth);
+
+    text[0] = '\0';
+    if (set != NULL)
+        print_cpus(set, text, len);
 }
 
 const cpu_set_t *dm_launch_binding_of(int nth)

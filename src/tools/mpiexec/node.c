@@ -94,6 +94,17 @@ static void close_child(struct dm_launch_child *child)
         close(child->pmi_from);
 }
 
+/* -report-bindings */
+static void print_binding(const struct dm_launch_rank *rank)
+{
+    char cpus[256] = "";
+
+    if (!rank->node->kin.is_spawned)
+        dm_launch_binding_print((int)(rank - rank->node->ranks), cpus, sizeof(cpus));
+    dm_log_info("mpiexec: rank %d on host %s is %s%s", rank->rank, rank->node->host_name,
+                cpus[0] != '\0' ? "bound to processors " : "not bound", cpus);
+}
+
 /* 0, or the exit status that the job ends with; reported. */
 static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *program)
 {
@@ -133,6 +144,8 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
     if (node->options->is_verbose)
         dm_log_info("mpiexec: rank %d on host %s is process %d", rank->rank, node->host_name,
                     (int)rank->pid);
+    if (node->options->map.is_printed)
+        print_binding(rank);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 
 #include "tools/mpiexec/binding.h"
+#include "tools/mpiexec/open_mpi.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -208,6 +209,28 @@ static bool set_tag(const struct dm_launch_option_at *at)
     return true;
 }
 
+static bool set_stamp(const struct dm_launch_option_at *at)
+{
+    if (at->options->prepend == NULL)
+        at->options->prepend = "";
+    at->options->is_stamped = at->options->is_tagged_by_stream = true;
+    return true;
+}
+
+static bool set_merge(const struct dm_launch_option_at *at)
+{
+    at->options->is_merged = true;
+    return true;
+}
+
+/* Open MPI's: both streams of a rank in one file. */
+static bool set_output_name(const struct dm_launch_option_at *at)
+{
+    at->options->outfile = dm_launch_option_text(at->options, at->value, ".%r", "");
+    at->options->is_merged = true;
+    return at->options->outfile != NULL;
+}
+
 static bool set_outfile(const struct dm_launch_option_at *at)
 {
     at->options->outfile = at->value;
@@ -239,8 +262,36 @@ static bool set_bind(const struct dm_launch_option_at *at)
 
 static bool set_map(const struct dm_launch_option_at *at)
 {
-    at->options->map_by = at->value;
-    return dm_launch_binding_is_unit(at->name, at->value);
+    return dm_launch_map_by(at);
+}
+
+static bool set_by_node(const struct dm_launch_option_at *at)
+{
+    at->options->map.is_by_node = true;
+    return true;
+}
+
+static bool set_rank_by(const struct dm_launch_option_at *at)
+{
+    at->options->map.rank_by = at->value;
+    return true;
+}
+
+static bool set_cores_each(const struct dm_launch_option_at *at)
+{
+    return dm_launch_option_count(at, 1, &at->options->map.cores_each);
+}
+
+static bool set_per_node(const struct dm_launch_option_at *at)
+{
+    at->options->ppn = 1;
+    return true;
+}
+
+static bool set_print_bindings(const struct dm_launch_option_at *at)
+{
+    at->options->map.is_printed = true;
+    return true;
 }
 
 static bool set_port(const struct dm_launch_option_at *at)
@@ -326,6 +377,7 @@ static const struct dm_launch_option_row option_rows[] = {
     {"perhost", DM_LAUNCH_OPT_VALUE, set_ppn},
     {"npernode", DM_LAUNCH_OPT_VALUE, set_ppn},
     {"N", DM_LAUNCH_OPT_VALUE, set_ppn},
+    {"pernode", DM_LAUNCH_OPT_FLAG, set_per_node},
     {"usize", DM_LAUNCH_OPT_VALUE, set_usize},
     {"timeout", DM_LAUNCH_OPT_VALUE, set_timeout},
     {"hosts", DM_LAUNCH_OPT_VALUE, set_hosts},
@@ -358,6 +410,9 @@ static const struct dm_launch_option_row option_rows[] = {
     {"prepend-rank", DM_LAUNCH_OPT_FLAG, set_prepend_rank},
     {"prepend-pattern", DM_LAUNCH_OPT_VALUE, set_prepend},
     {"tag-output", DM_LAUNCH_OPT_FLAG, set_tag},
+    {"timestamp-output", DM_LAUNCH_OPT_FLAG, set_stamp},
+    {"merge-stderr-to-stdout", DM_LAUNCH_OPT_FLAG, set_merge},
+    {"output-filename", DM_LAUNCH_OPT_VALUE, set_output_name},
     {"outfile-pattern", DM_LAUNCH_OPT_VALUE, set_outfile},
     {"outfile", DM_LAUNCH_OPT_VALUE, set_outfile},
     {"errfile-pattern", DM_LAUNCH_OPT_VALUE, set_errfile},
@@ -367,6 +422,13 @@ static const struct dm_launch_option_row option_rows[] = {
     {"bind-to", DM_LAUNCH_OPT_VALUE, set_bind},
     {"binding", DM_LAUNCH_OPT_VALUE, set_bind},
     {"map-by", DM_LAUNCH_OPT_VALUE, set_map},
+    {"bynode", DM_LAUNCH_OPT_FLAG, set_by_node},
+    {"byslot", DM_LAUNCH_OPT_FLAG, set_nothing},
+    {"rank-by", DM_LAUNCH_OPT_VALUE, set_rank_by},
+    {"cpus-per-proc", DM_LAUNCH_OPT_VALUE, set_cores_each},
+    {"cpus-per-rank", DM_LAUNCH_OPT_VALUE, set_cores_each},
+    {"report-bindings", DM_LAUNCH_OPT_FLAG, set_print_bindings},
+    {"display-map", DM_LAUNCH_OPT_FLAG, set_verbose},
     {"pmi-port", DM_LAUNCH_OPT_FLAG, set_port},
     {"verbose", DM_LAUNCH_OPT_FLAG, set_verbose},
     {"v", DM_LAUNCH_OPT_FLAG, set_verbose},
@@ -401,6 +463,7 @@ static const struct dm_launch_option_row option_rows[] = {
     {"profile", DM_LAUNCH_OPT_FLAG, set_nothing},
     {"skip-launch-node", DM_LAUNCH_OPT_FLAG, set_nothing},
     {"oversubscribe", DM_LAUNCH_OPT_FLAG, set_nothing},
+    {"prefix", DM_LAUNCH_OPT_VALUE, set_nothing},
     {"use-hwthread-cpus", DM_LAUNCH_OPT_FLAG, set_nothing},
     {"allow-run-as-root", DM_LAUNCH_OPT_FLAG, set_nothing},
     {"quiet", DM_LAUNCH_OPT_FLAG, set_nothing},
@@ -432,13 +495,11 @@ bool dm_launch_option_unknown(const char *word)
     const char *name = word + strspn(word, "-");
     size_t len = strcspn(name, "=");
     size_t best = SIZE_MAX;
-    const char *nearest = "help";
+    const char *nearest = "";
+    const char *instead = dm_launch_instead_of(name, len);
 
-    if (strcmp(name, "mca") == 0 || strcmp(name, "gmca") == 0) {
-        dm_log_error(
-            "mpiexec: option %s is for Open MPI; what it sets is set here by variables DATUM_*: "
-            "datum-info --settings lists them",
-            word);
+    if (instead != NULL) {
+        dm_log_error("mpiexec: option %s is for Open MPI; %s", word, instead);
         return false;
     }
     for (size_t i = 0; i < N_OPTION_ROWS; i++) {
@@ -449,6 +510,9 @@ bool dm_launch_option_unknown(const char *word)
             nearest = option_rows[i].name;
         }
     }
-    dm_log_error("mpiexec: unknown option %s; did you mean -%s?", word, nearest);
+    if (best <= (len + 2) / 4)
+        dm_log_error("mpiexec: unknown option %s; did you mean -%s?", word, nearest);
+    else
+        dm_log_error("mpiexec: unknown option %s; mpiexec -help lists them", word);
     return false;
 }

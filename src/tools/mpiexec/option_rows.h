@@ -30,7 +30,7 @@ struct dm_launch_option_row {
 
 /* The row of a word -NAME or --NAME, with =VALUE or not; NULL: there is none. */
 const struct dm_launch_option_row *dm_launch_option_find(const char *word);
-/* Report a word that is no option, with the name that is nearest to it. Returns false. */
+/* Report a word that is no option, with a name that is near to it, or what there is here. False. */
 bool dm_launch_option_unknown(const char *word);
 /* a, b and c in a text that lives as long as the options; NULL: no memory. */
 char *dm_launch_option_text(struct dm_launch_options *options, const char *a, const char *b,

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "tools/mpiexec/configfile.h"
+#include "tools/mpiexec/open_mpi.h"
 #include "tools/mpiexec/option_rows.h"
 #include "util/cfg.h"
 #include "util/err.h"
@@ -271,7 +272,7 @@ int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv
             break;
         *(char **)word++ = NULL; /* the colon: here ends argv */
     }
-    return take_timeout_variable(options) ? DM_OK : DM_ELAUNCH;
+    return take_timeout_variable(options) && dm_launch_map_finish(options) ? DM_OK : DM_ELAUNCH;
 }
 
 void dm_launch_options_free(struct dm_launch_options *options)

@@ -40,6 +40,14 @@ struct dm_launch_app {
 /* Whom mpiexec's input is for: a rank, or one of these. */
 enum { DM_LAUNCH_STDIN_NONE = -1, DM_LAUNCH_STDIN_ALL = -2 };
 
+/* More of where ranks run, by options of Open MPI. */
+struct dm_launch_map {
+    const char *rank_by; /* NULL: not said */
+    bool is_by_node;     /* the next rank is on the next host, as long as that has slots */
+    int cores_each;      /* for each rank, 0: not said */
+    bool is_printed;     /* which processors each rank is bound to */
+};
+
 struct dm_launch_options {
     struct dm_launch_app *apps;
     size_t n_apps;
@@ -53,10 +61,13 @@ struct dm_launch_options {
     int timeout;         /* seconds, 0: none */
     const char *prepend; /* what stands before each line, with %r and the like; NULL: nothing */
     bool is_tagged_by_stream; /* -tag-output */
+    bool is_stamped;          /* with the time; prepend is not NULL */
+    bool is_merged;           /* errors go where output goes */
     const char *outfile;      /* patterns, or NULL */
     const char *errfile;
     const char *bind_to;
     const char *map_by;
+    struct dm_launch_map map;
     bool is_by_port; /* PMI_PORT instead of PMI_FD */
     bool is_verbose;
     bool prints_exit_codes;

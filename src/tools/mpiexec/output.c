@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/log.h"
@@ -28,6 +29,8 @@ static bool output_is_ours(const struct dm_launch_options *options, int stream)
 {
     struct stat st;
 
+    if (options->is_merged)
+        stream = STDOUT_FILENO;
     return options->prepend != NULL || (fstat(stream, &st) == 0 && S_ISREG(st.st_mode));
 }
 
@@ -96,6 +99,17 @@ static void output_write(const struct dm_launch_stream *stream, const char *text
 
 /* ---- lines ---- */
 
+/* The time as Open MPI's -timestamp-output has it; "" without that. */
+static void make_stamp(const struct dm_launch_options *options, char *text, size_t len)
+{
+    time_t now = time(NULL);
+    struct tm parts;
+
+    text[0] = '\0';
+    if (options->is_stamped && localtime_r(&now, &parts) != NULL)
+        (void)strftime(text, len, "%a %b %e %H:%M:%S %Y", &parts);
+}
+
 /* Passes a line on; one without an end gets one where others may follow it. */
 static void write_line(struct dm_launch_stream *stream, const char *line, size_t len)
 {
@@ -104,11 +118,13 @@ static void write_line(struct dm_launch_stream *stream, const char *line, size_t
     bool is_err = stream == &rank->streams[1];
     bool has_end = len > 0 && line[len - 1] == '\n';
     char prefix[PREFIX_LEN_MAX];
+    char stamp[64];
     char *text;
     int all;
 
     dm_launch_output_expand(options->prepend, rank, prefix, sizeof(prefix));
-    all = asprintf(&text, "%s%s%.*s%s", prefix,
+    make_stamp(options, stamp, sizeof(stamp));
+    all = asprintf(&text, "%s%s%s%.*s%s", stamp, prefix,
                    !options->is_tagged_by_stream ? ""
                    : is_err                      ? "<stderr>:"
                                                  : "<stdout>:",
@@ -216,21 +232,31 @@ static bool output_file(const struct dm_launch_rank *rank, const char *pattern, 
     return *fd_p >= 0;
 }
 
+/* One of mpiexec's streams in the place of another; false: reported. */
+static bool own_stream(const struct dm_launch_rank *rank, int stream, int *fd_p)
+{
+    *fd_p = fcntl(stream, F_DUPFD_CLOEXEC, 3);
+    if (*fd_p < 0)
+        dm_log_error("mpiexec: no output for rank %d: %s", rank->rank, strerror(errno));
+    return *fd_p >= 0;
+}
+
 bool dm_launch_output_open(struct dm_launch_rank *rank, int stream, int *fd_p)
 {
     const struct dm_launch_options *options = rank->node->options;
     struct dm_launch_stream *to = &rank->streams[stream - 1];
-    const char *pattern = stream == STDOUT_FILENO ? options->outfile : options->errfile;
+    bool is_out = stream == STDOUT_FILENO || options->is_merged;
+    const char *pattern = is_out ? options->outfile : options->errfile;
     int fds[2];
 
     *fd_p = -1;
     to->watch.fd = -1;
     to->rank = rank;
-    to->to = stream;
+    to->to = is_out ? STDOUT_FILENO : stream;
     if (pattern != NULL)
         return output_file(rank, pattern, fd_p);
     if (!output_is_ours(options, stream))
-        return true;
+        return to->to == stream || own_stream(rank, to->to, fd_p);
     if (pipe2(fds, O_CLOEXEC) != 0) {
         dm_log_error("mpiexec: no pipe for the output of rank %d: %s%s", rank->rank,
                      strerror(errno), errno == EMFILE ? "; raise ulimit -Hn" : "");

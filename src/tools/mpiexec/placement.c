@@ -206,8 +206,9 @@ struct place_turns {
     const struct dm_launch_host *hosts; /* of the job, or of a program */
     int n_hosts;
     int ppn;
+    bool is_by_node;
     int at;      /* whose turn it is, */
-    int n_there; /* and how many ranks it has got */
+    int n_there; /* and how many ranks it has got; by node: how many rounds there were */
 };
 
 static int turns_slots(const struct place_turns *turns, int i)
@@ -226,11 +227,32 @@ static int turns_count(const struct place_turns *turns)
     return n;
 }
 
+/* By node: a rank on each host that has a slot left, again until all are full, and from the start. */
+static const char *turns_next_node(struct place_turns *turns)
+{
+    int most = 0;
+
+    for (int i = 0; i < turns->n_hosts; i++)
+        if (turns_slots(turns, i) > most)
+            most = turns_slots(turns, i);
+    for (;;) {
+        int i = turns->at;
+        bool has_slot = turns_slots(turns, i) > turns->n_there % most;
+
+        turns->at = (i + 1) % turns->n_hosts;
+        turns->n_there += turns->at == 0;
+        if (has_slot)
+            return turns->hosts[i].name;
+    }
+}
+
 /* The host of the next rank. */
 static const char *turns_next(struct place_turns *turns)
 {
     const char *name = turns->hosts[turns->at].name;
 
+    if (turns->is_by_node)
+        return turns_next_node(turns);
     if (++turns->n_there >= turns_slots(turns, turns->at)) {
         turns->n_there = 0;
         turns->at = (turns->at + 1) % turns->n_hosts;
@@ -266,7 +288,7 @@ static bool place_app(struct dm_launch_place *place, struct dm_launch_app *app, 
 
 bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch_options *options)
 {
-    struct place_turns turns = {.ppn = options->ppn};
+    struct place_turns turns = {.ppn = options->ppn, .is_by_node = options->map.is_by_node};
     bool is_good;
 
     place->n_ranks = 0;
@@ -277,8 +299,9 @@ bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch
     for (size_t i = 0; i < options->n_apps && is_good; i++) {
         struct dm_launch_app *app = &options->apps[i];
         struct dm_launch_place own = {0};
-        struct place_turns own_turns = {.ppn = options->ppn};
+        struct place_turns own_turns = turns;
 
+        own_turns.at = own_turns.n_there = 0;
         is_good = app->hosts == NULL || dm_launch_place_hosts(&own, app->hosts);
         own_turns.hosts = own.hosts;
         own_turns.n_hosts = own.n_hosts;

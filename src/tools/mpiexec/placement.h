@@ -37,7 +37,7 @@ bool dm_launch_place_programs(struct dm_launch_place *place,
                               const struct dm_launch_options *options);
 /*
  * Put the ranks of the programs on their own hosts, or on all, of which there is at least one: -ppn,
- * or as many as its slots, on each in turn. False: reported, or no memory.
+ * or as many as its slots, on each in turn, or one with -map-by node. False: reported, or no memory.
  */
 bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch_options *options);
 /* The process mapping as PMI spells it; false: it does not fit. */
