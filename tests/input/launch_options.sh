@@ -147,7 +147,12 @@ check '--output-filename' output_filename
 
 # time, files of options, hosts of this machine
 check '-timeout' status 124 'has run for 1 second' timeout 20 mpiexec -timeout 1 -n 2 sleep 20
+check '-timeout with a unit' status 124 'has run for 1 second' timeout 20 mpiexec -timeout 1s -n 2 sleep 20
 check '-timeout that is long' mpiexec -timeout 100 -n 2 true
+for time in 90s 5m 2h; do
+    check "-timeout $time" mpiexec -timeout $time -n 1 true
+    check "MPIEXEC_TIMEOUT=$time" env MPIEXEC_TIMEOUT=$time mpiexec -n 1 true
+done
 check 'MPIEXEC_TIMEOUT' status 124 'has run for 1 second' env MPIEXEC_TIMEOUT=1 timeout 20 mpiexec -n 2 sleep 20
 check 'MPIEXEC_TIMEOUT of no time' env MPIEXEC_TIMEOUT=-1 mpiexec -n 2 true
 check '-timeout wins' status 124 'has run for 1 second' env MPIEXEC_TIMEOUT=100 timeout 20 mpiexec -timeout 1 -n 2 sleep 20
@@ -197,7 +202,12 @@ check '-bind-to more cores than there are' wrong "-bind-to is 'core:1025', but m
     mpiexec -bind-to core:1025 -n 2 true
 check '-stdin without such a rank' wrong "-stdin is '2', but the job has only 2 ranks" mpiexec -stdin 2 -n 2 true
 check '-initial-errhandler of no such name' wrong "is 'none', but must be mpi_errors_are_fatal" mpiexec -initial-errhandler none true
-check 'MPIEXEC_TIMEOUT that is no number' wrong 'MPIEXEC_TIMEOUT\) is .soon., but must be' env MPIEXEC_TIMEOUT=soon mpiexec -n 1 true
+for time in soon 5x 5ms 99999999h -2; do
+    check "MPIEXEC_TIMEOUT=$time" wrong "MPIEXEC_TIMEOUT is '$time', but must be a number of seconds.* 5m or 2h; 0 and -1 are none" \
+        env MPIEXEC_TIMEOUT=$time mpiexec -n 1 true
+    check "-timeout $time" wrong "-timeout is '$time', but must be a number of seconds from 1.* 5m" mpiexec -timeout $time -n 1 true
+done
+check '-timeout 0' wrong 'must be a number of seconds from 1' mpiexec -timeout 0 -n 1 true
 check 'settings of Open MPI' wrong 'option --mca is for Open MPI; .* DATUM_\*: datum-info --settings' mpiexec --mca btl tcp,self -n 1 true
 check 'unknown, two dashes' wrong 'unknown option --hots=a; did you mean -host' mpiexec --hots=a true
 check '-soft without such a number' wrong 'soft 5:9 has no number from 1 to 4' mpiexec -n 4 -soft 5:9 true

@@ -65,9 +65,41 @@ static bool set_usize(const struct dm_launch_option_at *at)
     return dm_launch_option_count(at, 1, &at->options->universe_size);
 }
 
+/* A number of seconds, with s, m or h behind it or not. False: it is none, or too large. */
+static bool read_seconds(const char *text, int *seconds_p)
+{
+    char *end;
+    long num = strtol(text, &end, 10);
+    long unit = *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
+
+    if (end == text || num < 0 || num > INT_MAX / unit)
+        return false;
+    if (*end == 's' || unit > 1)
+        end++;
+    *seconds_p = (int)(num * unit);
+    return *end == '\0';
+}
+
 static bool set_timeout(const struct dm_launch_option_at *at)
 {
-    return dm_launch_option_count(at, 1, &at->options->timeout);
+    if (read_seconds(at->value, &at->options->timeout) && at->options->timeout > 0)
+        return true;
+    dm_log_error(
+        "mpiexec: -%s is '%s', but must be a number of seconds from 1, or a time like 90s, "
+        "5m or 2h",
+        at->name, at->value);
+    return false;
+}
+
+bool dm_launch_option_timeout(struct dm_launch_options *options, const char *text)
+{
+    if (strcmp(text, "-1") == 0 || read_seconds(text, &options->timeout))
+        return true;
+    dm_log_error(
+        "mpiexec: MPIEXEC_TIMEOUT is '%s', but must be a number of seconds, or a time like "
+        "90s, 5m or 2h; 0 and -1 are none",
+        text);
+    return false;
 }
 
 static bool set_nameserver(const struct dm_launch_option_at *at)

@@ -37,6 +37,8 @@ char *dm_launch_option_text(struct dm_launch_options *options, const char *a, co
                             const char *c);
 /* The number that is the value, from min; false: reported. */
 bool dm_launch_option_count(const struct dm_launch_option_at *at, int min, int *num_p);
+/* What MPICH's variable says of the time that a job may take. False: reported. */
+bool dm_launch_option_timeout(struct dm_launch_options *options, const char *text);
 /* Of a program whose options are read: as many processes as -soft allows. False: reported. */
 bool dm_launch_option_soften(struct dm_launch_app *app);
 

@@ -248,12 +248,10 @@ static bool copy_args(struct dm_launch_options *options, char *const *words)
 static bool take_timeout_variable(struct dm_launch_options *options)
 {
     const char *text = dm_cfg_env("MPIEXEC_TIMEOUT");
-    struct dm_launch_option_at at = {
-        .options = options, .name = "timeout (MPIEXEC_TIMEOUT)", .value = (char *)text};
 
     if (text == NULL || *text == '\0' || options->timeout > 0)
         return true;
-    return dm_launch_option_count(&at, -1, &options->timeout);
+    return dm_launch_option_timeout(options, text);
 }
 
 int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv)
