@@ -131,6 +131,11 @@ check 'its order' row 'last byte last' yes
 check 'its sizes' row 'largest read' '64 KiB'
 check 'a name that it does not know' says 'no provider "no-such"' datum-check --connect 127.0.0.1 \
     --port $port --peer no-such --only late datum-shm
+unreached() { # PATTERN OPTION...: status 2, and nothing but that line
+    pattern=$1
+    shift
+    status 2 "$pattern" datum-check "$@" && [ "$(wc -l <said)" = 1 ] || { cat said; return 1; }
+}
 check 'a port in use' status 2 'cannot be listened on' datum-check --server --port $port
 if command -v python3 >/dev/null; then
     cat >rude.py <<'END'
@@ -156,6 +161,13 @@ END
 fi
 kill $server
 wait $server 2>/dev/null
-check 'without a server' says 'not tested: .*is "datum-check --server" running there' \
-    datum-check --connect 127.0.0.1 --port $port --only late datum-shm
+check 'without a server' unreached '127.0.0.1 port [0-9]*: .*is "datum-check --server" running there' \
+    --connect 127.0.0.1 --port $port --only late datum-shm
+check 'a host that is not there' unreached '^datum-check: no.such.host: ' --connect no.such.host datum-shm datum-shm
+if command -v python3 >/dev/null; then
+    check 'the same in JSON' status 2 '"error": "no.such.host: ' datum-check --json --connect no.such.host datum-shm
+    datum-check --json --connect no.such.host datum-shm >unreached.json 2>err
+    check 'JSON of that' python3 -c 'import json; top = json.load(open("unreached.json"))
+assert "no.such.host" in top["error"] and top["probes"] == {} and top["peer"] == "no.such.host", top'
+fi
 totals

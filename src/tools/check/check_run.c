@@ -77,6 +77,16 @@ static int check_dial(const struct dm_check *check)
     return fd;
 }
 
+int dm_check_reach(const struct dm_check *check)
+{
+    int fd = check_dial(check);
+
+    if (fd < 0)
+        return DM_ECONN;
+    close(fd);
+    return DM_OK;
+}
+
 /* Up to the end of a line, which is cut off; false when there is none. */
 static bool read_line(int fd, char *line, size_t cap)
 {

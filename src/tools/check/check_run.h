@@ -37,6 +37,8 @@ struct dm_check_run {
     char why[DM_PROBE_TEXT_LEN]; /* when it did not end well */
 };
 
+/* Does the server accept a connection? DM_OK, or an error that names the host. */
+int dm_check_reach(const struct dm_check *check);
 /* Run one probe; items without an answer get DM_PROBE_UNTESTED and the reason. */
 void dm_check_probe(const struct dm_check *check, const struct dm_probe *probe,
                     struct dm_check_run *run_p);

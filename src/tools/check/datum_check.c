@@ -51,7 +51,7 @@ static const char usage[] =
                     "\n"
                     "Exit status: 0 when every probe ended in order, whatever the answer; 1 when a provider\n"
                     "cannot be opened, crashed or did not answer in time; 2 for a wrong option, an unknown\n"
-                    "provider or an unusable dat.conf.\n";
+                    "provider, a server that cannot be reached or an unusable dat.conf.\n";
 
 struct options {
     struct dm_check check;
@@ -240,12 +240,31 @@ static bool are_known(char **names, int n_names)
     return true;
 }
 
+/* Can the server of --connect be reached? False: told once, and to who reads JSON for each provider. */
+static bool is_reached(const struct options *opt, char **names, int n_names)
+{
+    struct dm_probe_provider provider;
+    char why[DM_PROBE_TEXT_LEN];
+
+    if (opt->check.host == NULL || dm_check_reach(&opt->check) == DM_OK)
+        return true;
+    snprintf(why, sizeof(why), "%s", dm_err_detail());
+    fprintf(stderr, "datum-check: %s\n", why);
+    for (int i = 0; i < n_names && opt->is_json; i++) {
+        if (dm_probe_provider(names[i], &provider) != DM_OK)
+            continue;
+        dm_check_print_begin(true, &opt->check, &provider);
+        dm_check_print_end(true, why);
+    }
+    return false;
+}
+
 static int check_all(struct options *opt, char **names, int n_names)
 {
     enum status status;
     int worst = STATUS_OK;
 
-    if (!are_known(names, n_names))
+    if (!are_known(names, n_names) || !is_reached(opt, names, n_names))
         return STATUS_USAGE;
     for (int i = 0; i < n_names; i++) {
         if (i > 0 && !opt->is_json)
