@@ -279,7 +279,7 @@ int options_parse(int argc, char **argv, struct options *opt)
     opt->seconds = 0.2;
     opt->window = WINDOW_MAX;
     opterr = 0;
-    while (status < 0 && (c = getopt_long(argc, argv, ":n:", table, NULL)) != -1) {
+    while (status < 0 && (c = getopt_long(argc, argv, ":n:h", table, NULL)) != -1) {
         if (c == '?' || c == ':')
             status = wrong(c == '?' ? "unknown option" : "no value for", argv[optind - 1]);
         else

@@ -406,7 +406,7 @@ static int show(int parts)
 /* Options that print something of their own, which has one form only. False: it is none of them. */
 static bool show_page(const char *arg)
 {
-    if (strcmp(arg, "--help") == 0)
+    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
         fputs(usage, stdout);
     else if (strcmp(arg, "--version") == 0)
         printf("Datum %s\n", DM_VERSION);

@@ -137,7 +137,7 @@ static int parse(int argc, char **argv, struct options *opt)
     int c;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":", check_longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, ":h", check_longs, NULL)) != -1) {
         switch (c) {
         case JSON:
             opt->is_json = true;
@@ -171,6 +171,7 @@ static int parse(int argc, char **argv, struct options *opt)
             printf("Datum %s\n", DM_VERSION);
             return STATUS_OK;
         case HELP:
+        case 'h':
             fputs(dm_self_docs(usage, &page), stdout);
             return STATUS_OK;
         default:
