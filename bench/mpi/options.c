@@ -196,9 +196,10 @@ static int list_tests(void)
 
 static int run_raw(char *provider)
 {
-    char *const argv[] = {"datum-check", "--only", "latency,bandwidth,wakeup", provider, NULL};
+    /* Its errors begin with the name that it is called by. */
+    char *const argv[] = {"datum-bench", "--only", "latency,bandwidth,wakeup", provider, NULL};
 
-    (void)become(argv[0], argv);
+    (void)become("datum-check", argv);
     fprintf(stderr, "datum-bench: --raw needs datum-check beside it: %s\n", strerror(errno));
     return STATUS_FAILED;
 }

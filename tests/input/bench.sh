@@ -119,5 +119,6 @@ for x in r:
 '
 fi
 check 'raw' says 'datum-shm' datum-bench --raw datum-shm
-check 'raw, unknown' status 2 'no provider "nothing"' datum-bench --raw nothing
+check 'raw, unknown' status 2 '^datum-bench: there is no provider "nothing"' datum-bench --raw nothing
+check 'raw, a disk that is full' status 1 '^datum-bench: standard output cannot be written: No space' sh -c 'datum-bench --raw datum-shm >/dev/full'
 totals

@@ -53,6 +53,9 @@ static const char usage[] =
                     "cannot be opened, crashed or did not answer in time; 2 for a wrong option, an unknown\n"
                     "provider, a server that cannot be reached or an unusable dat.conf.\n";
 
+/* What errors begin with: datum-bench --raw becomes this program, too. */
+static const char *called = "datum-check";
+
 struct options {
     struct dm_check check;
     const char *only;
@@ -63,7 +66,7 @@ struct options {
 
 static int wrong(const char *what, const char *value)
 {
-    fprintf(stderr, "datum-check: %s \"%s\"; \"datum-check --help\" says more\n", what, value);
+    fprintf(stderr, "%s: %s \"%s\"; \"%s --help\" says more\n", called, what, value, called);
     return STATUS_USAGE;
 }
 
@@ -234,7 +237,7 @@ static bool are_known(char **names, int n_names)
 
     for (int i = 0; i < n_names; i++) {
         if (dm_probe_provider(names[i], &provider) != DM_OK) {
-            fprintf(stderr, "datum-check: %s\n", dm_err_detail());
+            fprintf(stderr, "%s: %s\n", called, dm_err_detail());
             return false;
         }
     }
@@ -323,6 +326,8 @@ static int check_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (argc > 0 && strcmp(argv[0], "datum-bench") == 0)
+        called = "datum-bench";
     dm_install_set_dat_conf();
-    return dm_out_end("datum-check", check_main(argc, argv));
+    return dm_out_end(called, check_main(argc, argv));
 }
