@@ -132,7 +132,7 @@ if command -v python3 >/dev/null; then
     judged assert 1.2,6.14 --json
     check 'the same as JSON' python3 -c 'import json; r = json.load(open("said")); a, b = r["cases"]
 assert (a["case"], a["verdict"], b["verdict"]) == ("1.2", "FAILED", "skipped") and "failed in file" in a["remark"], r
-assert (r["provider"], r["failed"], r["skipped"]) == ("x", 1, 1), r'
+assert (r["provider"], r["failed"], r["skipped"], r["error"]) == ("x", 1, 1, None), r'
 fi
 run_it() { PATH=$PWD/fake:$PATH FAKE=none bash "$conform" -o log "$@"; }
 check_fails 'no provider' 'Usage' run_it
@@ -144,6 +144,27 @@ check_fails 'no such row' 'no case' run_it -k 77 x
 check_fails 'no such file' 'cannot read' run_it -x nowhere x
 check_fails 'no tools' 'apt-get install' env PATH=/nowhere "$(type -P bash)" "$conform" x
 check_fails 'unknown provider' 'has no provider "nosuch"; it has: .*datum-shm' bash "$conform" nosuch
+check 'and leaves no log' test ! -e dat-conform.nosuch.log
+log_of() { # what is said of a log that cannot be written: one line
+    PATH=$PWD/fake:$PATH FAKE=none bash "$conform" -k 1.1 -o "$1" x >said 2>&1
+    [ $? = 2 ] && [ "$(cat said)" = "dat-conform: cannot write the log $1; -o names another" ] || { cat said; return 1; }
+}
+check 'a log in no directory' log_of nowhere/log
+check 'a directory as log' log_of fake
+if command -v python3 >/dev/null; then
+    json_error() { # PATTERN OPTION...
+        local pattern=$1
+        shift
+        PATH=$PWD/fake:$PATH FAKE=none bash "$conform" "$@" >said.json 2>said
+        [ $? = 2 ] && grep -q "$pattern" said && python3 -c 'import json, re, sys
+error = json.load(open("said.json"))["error"]
+assert re.search(sys.argv[1], error), error' "$pattern"
+    }
+    check 'JSON of a wrong option' json_error 'unknown option "--nonsense"' --nonsense --json
+    check 'JSON of no provider' json_error 'no provider is named' --json
+    check 'JSON of a log' json_error 'cannot write the log' --json -o nowhere/log x
+    check 'JSON of no case' json_error 'no case is chosen' --json -o log -k 77 x
+fi
 check_fails 'no dat.conf' 'no dat.conf at "/nowhere"' env DAT_OVERRIDE=/nowhere bash "$conform" x
 echo 'a u2.0 threadsafe default lib.so v.1.0 "" ""' >only.conf
 check_fails 'threadsafe only' 'threadsafe only' env "DAT_OVERRIDE=$PWD/only.conf" bash "$conform" a
