@@ -12,8 +12,9 @@ export DATUM_TIMEOUT=3s DATUM_CONNECT=start
 job() { on_host h1 timeout 40 mpiexec -ppn 1 -n 2 "$@"; }
 
 check 'a job' job ./sleeper 0
-check_fails 'a host that does not resolve' 'launcher of a host .* ended with status 255' \
+check 'a host that does not resolve' status 255 'launcher of a host .* ended with status 255' \
     on_host h1 mpiexec -hosts h1,h9 -n 2 ./sleeper 0
+check 'Hydra adds nothing' sh -c '! grep "^\[mpiexec@" said'
 cp sleeper /tmp/only-here
 on_host h1 cp sleeper /tmp/only-here
 check_fails 'a program that one host has not' '/tmp/only-here cannot be started on host h2: No such file' job /tmp/only-here 0

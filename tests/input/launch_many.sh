@@ -108,6 +108,23 @@ check 'before MPI_Init' status 3 'rank 0 on host one .*before MPI_Init, where ra
 check 'a job without MPI' on_two -n 3 sh -c '[ $PMI_RANK = 1 ] || sleep 1'
 check 'no such program' status 127 'nowhere cannot be started on host' on_two -n 2 ./nowhere
 check '-timeout' status 124 'has run for 1 second' on_two -timeout 1 -n 2 sleep 20
+check '-map-by node' prints $'0 0 one\n1 0 two\n2 1 two\n3 1 one' \
+    mpiexec -launcher fork -hosts one:1,two:2 -map-by node -n 4 sh -c "$name"
+check '-bind-to of more than a host has' status 2 'mpiexec may use [0-9]+ of them on host (one|two)' on_two -bind-to core:1025 -n 2 true
+# In the place of ssh: one host is there, the other is not.
+cat >reach <<'END'
+#!/bin/sh
+[ "$2" != two ] || { echo 'two is not there' >&2; exit 255; }
+shift 2
+exec sh -c "$*"
+END
+chmod +x reach
+unreached() { # only what ssh says, and we
+    status 255 'launcher of a host .* ended with status 255' \
+        timeout 60 mpiexec -launcher ssh -launcher-exec "$PWD/reach" -hosts one,two -n 2 sleep 64.$$ || return 1
+    [ "$(wc -l <said)" = 2 ] || { cat said; return 1; }
+}
+check 'a host that is not reached' unreached
 killed() { # WHOM
     local job i
     mpiexec -launcher fork -hosts one,two -n 4 sleep 63.$$ >out 2>&1 </dev/null &

@@ -55,6 +55,7 @@ struct engine {
     bool is_killed;   /* by us */
     int signo;        /* the signal that ends the job, 0: none */
     int n_looks;      /* that have seen a failed launcher */
+    bool has_no_host; /* one could not be reached */
     int helper_signo; /* that has killed its helper on this host, 0: none */
     bool is_timed_out;
 };
@@ -133,6 +134,7 @@ static void on_look(void *arg)
         dm_launch_loop_after(&engine->loop, &engine->look, LOOK_NS, on_look, engine);
         return;
     }
+    engine->is_killed = true;
     if (WIFSIGNALED(status)) {
         engine->helper_signo = WTERMSIG(status);
         dm_log_error(
@@ -144,9 +146,11 @@ static void on_look(void *arg)
             "host does not exist, or lets nobody in, or has no hydra_pmi_proxy; what it "
             "said stands above; the job is ended",
             pid, WEXITSTATUS(status));
+        engine->has_no_host = true;
     }
-    engine->is_killed = true;
-    kill(engine->pid, SIGTERM);
+    /* A host that was not reached cannot be told the end, of which Hydra would speak at length; the
+     * others end without it. */
+    kill(engine->pid, engine->has_no_host ? SIGKILL : SIGTERM);
     dm_launch_loop_after(&engine->loop, &engine->kill, GRACE_NS, on_kill, engine);
 }
 
@@ -308,6 +312,8 @@ static int conclude(const struct engine *engine)
                      strsignal(engine->signo));
         return 128 + engine->signo;
     }
+    if (engine->has_no_host)
+        return ENGINE_GAVE_UP;
     if (signo != 0 && !engine->is_killed)
         dm_log_error(
             "the process manager (%s, process %d) was killed by signal %d (%s)%s; the job is ended",

@@ -53,5 +53,6 @@ const char dm_launch_usage[] =
     "  DATUM_HYDRA     the Hydra for several hosts; default: mpiexec.hydra in PATH\n"
     "\n"
     "The exit status is that of the first rank that failed, or 128 and the number of its signal;\n"
-    "124 time-out, 126 and 127 the program cannot be executed or is not there, 2 a wrong option.\n"
+    "124 time-out, 126 and 127 the program cannot be executed or is not there, 2 a wrong option,\n"
+    "255 a host cannot be reached.\n"
     "datum-info lists all settings and tells which providers work.\n";
