@@ -25,6 +25,17 @@ _datum_beside()
     [ -x "$path" ] && printf '%s\n' "$path" || printf '%s\n' "$2"
 }
 
+# Names for COMPREPLY, by what compgen is told: each once; quoted where they are typed, and with a slash behind
+# directories, by readline, which knows the quotes that the word has so far.
+_datum_names() # WORD COMPGEN_OPTION...
+{
+    local word=${1#[\'\"]}
+    shift
+    mapfile -t COMPREPLY < <(compgen "$@" -- "${word//\\/}" | sort -u)
+    compopt -o filenames 2>/dev/null # outside of a completion there are none
+    return 0
+}
+
 _datum()
 {
     local command=$1 current=$2 before=$3 info words=''
@@ -35,11 +46,11 @@ _datum()
         words=$("$info" --settings 2>/dev/null | grep -o '^ *DATUM_[A-Z0-9_]*' | tr -d ' ')
         ;;
     -hostfile | -f | -configfile | -file | -outfile-pattern | -errfile-pattern | --json | -o)
-        COMPREPLY=($(compgen -f -- "$current"))
+        _datum_names "$current" -f
         return
         ;;
     --output | --diff | -wdir)
-        COMPREPLY=($(compgen -d -- "$current"))
+        _datum_names "$current" -d
         return
         ;;
     --raw | --providers | --peer) words=$(_datum_providers "$info") ;;
@@ -56,8 +67,8 @@ _datum()
         return
     fi
     case ${command##*/} in
-    mpiexec* | mpirun*) COMPREPLY=($(compgen -c -f -- "$current")) ;;
-    *) COMPREPLY=($(compgen -f -- "$current")) ;;
+    mpiexec* | mpirun*) _datum_names "$current" -c -f ;;
+    *) _datum_names "$current" -f ;;
     esac
 }
 

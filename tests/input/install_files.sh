@@ -102,6 +102,27 @@ try DATUM_PROVIDER mpiexec DATUM_P -genv
 try datum-shm datum-check datum- datum-check
 try latency datum-check la --only
 try -show mpicc -s mpicc
+# Programs and files: each once, a name with blanks as one, for readline to quote.
+compopt() { asked=$*; }
+only() { # WANTED COMMAND CURRENT BEFORE
+    asked=
+    _datum "$2" "$3" "$4"
+    [ "$asked" = '-o filenames' ] || { echo "$2 $4 $3: not quoted"; exit 1; }
+    [ "${#COMPREPLY[@]}" = 1 ] && [ "${COMPREPLY[0]}" = "$1" ] || { echo "$2 $4 $3: not only $1: ${COMPREPLY[*]}"; exit 1; }
+}
+mkdir -p one two words
+for file in one/dm_prog two/dm_prog 'words/hel lo'; do
+    printf '#!/bin/sh\n' >"$file"
+    chmod +x "$file"
+done
+PATH=$PWD/one:$PWD/two:$PATH
+only dm_prog mpiexec dm_pro mpiexec
+only 'words/hel lo' mpiexec words/hel mpiexec
+only 'words/hel lo' mpiexec 'words/hel\ l' mpiexec
+only 'words/hel lo' mpiexec '"words/hel l' mpiexec
+only 'words/hel lo' mpiexec words/h -f
+only words mpiexec wor -wdir
+only 'words/hel lo' mpicc words/ mpicc
 complete -p mpiexec | grep -q _datum
 END
 check 'completion' bash complete.sh "$place"
