@@ -106,6 +106,9 @@ check '-bind-to user' prints "$first"$'\n'"$first" mpiexec -bind-to user:$first,
 one_each="mpiexec -n $cores sh -c '$allowed' | grep -x '[0-9]*' | sort -u | wc -l"
 if [ "$(cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | sort -u | wc -l)" = "$cores" ]; then
     check 'cores are dealt out' prints "$cores" bash -c "$one_each"
+    for by in core slot node ppr:$cores:node; do
+        check "cores are dealt out with -map-by $by" prints "$cores" bash -c "${one_each/mpiexec/mpiexec -map-by $by}"
+    done
 else
     skip_one 'processors share cores, or this process may not use all'
 fi

@@ -330,12 +330,12 @@ bool dm_launch_binding_check(const struct dm_launch_options *options, int n_rank
     enum bind_unit by = BIND_NONE;
     cpu_set_t free;
 
-    if (options->bind_to != NULL)
-        unit = unit_of(options->bind_to, &rest);
-    else if (options->map_by == NULL)
-        deal_units(n_ranks);
     if (options->map_by != NULL)
         by = unit_of(options->map_by, &map_rest);
+    if (options->bind_to != NULL)
+        unit = unit_of(options->bind_to, &rest);
+    else if (options->map_by == NULL || by == BIND_CORE) /* which is the order of the dealing */
+        deal_units(n_ranks);
     if (unit == BIND_USER)
         return make_user_units(rest, host);
     if (unit == BIND_NONE || sched_getaffinity(0, sizeof(free), &free) != 0)
