@@ -38,9 +38,9 @@ struct dm_datagrams {
     const _Atomic uint64_t *due; /* not 0: something has come */
     /* The box of another process of the job; NULL: it has none. */
     void *(*find)(void *arg, uint32_t number);
-    /* A slot of it with room for *room_p bytes, to be filled in, and in *room_p how many it has; NULL: all are taken,
+    /* A slot of it that takes *cap_p bytes, to be filled in, and in *cap_p how many it takes; NULL: all are taken,
      * and this consumer is woken when there are some. */
-    struct dm_datagram *(*claim)(void *arg, void *box, uint32_t *room_p);
+    struct dm_datagram *(*claim)(void *arg, void *box, uint32_t *cap_p);
     void (*send)(void *arg, void *box, const struct dm_datagram *slot);
     /* Hand over what has come, how many; the slot is free again when `take` returns. */
     int (*receive)(void *arg, void (*take)(void *take_arg, const struct dm_datagram *slot),

@@ -45,15 +45,15 @@ static int receive(struct user *u)
 }
 
 /* Fill in a slot. */
-static struct dm_datagram *claim_room(struct user *u, uint32_t number, uint32_t len)
+static struct dm_datagram *claim_for(struct user *u, uint32_t number, uint32_t len)
 {
-    uint32_t room = len;
-    struct dm_datagram *slot = u->way.claim(u->way.arg, u->box, &room);
+    uint32_t cap = len;
+    struct dm_datagram *slot = u->way.claim(u->way.arg, u->box, &cap);
 
     if (slot == NULL)
         return NULL;
-    CHECK(room >= len && room <= DM_DATAGRAM_MAX);
-    memset(slot->data, 0xff, room); /* nobody else's */
+    CHECK(cap >= len && cap <= DM_DATAGRAM_MAX);
+    memset(slot->data, 0xff, cap); /* nobody else's */
     slot->source = u->way.me;
     slot->number = number;
     slot->len = sizeof(uint32_t);
@@ -63,7 +63,7 @@ static struct dm_datagram *claim_room(struct user *u, uint32_t number, uint32_t 
 
 static struct dm_datagram *claim(struct user *u, uint32_t number)
 {
-    return claim_room(u, number, sizeof(uint32_t));
+    return claim_for(u, number, sizeof(uint32_t));
 }
 
 static bool send_one(struct user *u, uint32_t number)
@@ -103,7 +103,7 @@ static void fill_long(void)
 {
     uint32_t n = 0;
 
-    while ((claimed[n] = claim_room(&users[1], n, DM_DATAGRAM_MAX)) != NULL)
+    while ((claimed[n] = claim_for(&users[1], n, DM_DATAGRAM_MAX)) != NULL)
         n++;
     CHECK_EQ(n, DM_ARENA_LONG_SLOTS);
     while ((claimed[n] = claim(&users[1], n)) != NULL)

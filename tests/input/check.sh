@@ -71,7 +71,7 @@ for title in 'accepting side may send first' 'triplets free after the post' \
     check "strict: $title" row "$title" no
 done
 sed 's/strict=yes/strict=much/' strict.conf >much.conf
-check 'an unknown rule' says 'strict=much.*iov, first, last and events' \
+check_fails 'an unknown rule' 'strict=much.*iov, first, last and events' \
     env "DAT_OVERRIDE=$PWD/much.conf" datum-info --providers
 
 # JSON

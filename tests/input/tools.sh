@@ -9,7 +9,7 @@ for tool in datum-info datum-check datum-bench datum-ps datum-tune datum-compare
     check "$tool --version alone" test "$(wc -l <said)" = 1
     check "$tool --help" status 0 "^Usage: (mpiexec -n N )?$tool" $tool --help
     cp said help
-    [ $tool = datum-ps ] || check "$tool -h" status 0 "^Usage: (mpiexec -n N )?$tool" $tool -h
+    check "$tool -h" status 0 "^Usage: (mpiexec -n N )?$tool" $tool -h
     check "$tool -h is --help" cmp said help
     for option in version help; do
         check "$tool --help has --$option" grep -Eq "^  --$option  +(the version|this text)$" said

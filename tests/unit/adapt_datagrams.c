@@ -24,8 +24,8 @@ static struct dm_conn *conn;
 static _Atomic uint64_t due;
 static DM_ALIGNED(64) unsigned char box[N][DM_ARENA_LONG_LEN]; /* of this process */
 static int n_in_box;
-static DM_ALIGNED(64) unsigned char room[2][DM_ARENA_LONG_LEN];
-static struct dm_datagram *const slots[2] = {(void *)room[0], (void *)room[1]}; /* short, long */
+static DM_ALIGNED(64) unsigned char space[2][DM_ARENA_LONG_LEN];
+static struct dm_datagram *const slots[2] = {(void *)space[0], (void *)space[1]}; /* short, long */
 static int n_sent, n_back;
 static char got[64];           /* all that was read */
 static size_t most;            /* of it at a time */
@@ -37,15 +37,15 @@ static void *way_find(void *arg, uint32_t number)
     return number == 1 ? box : NULL;
 }
 
-static struct dm_datagram *way_claim(void *arg, void *any, uint32_t *room_p)
+static struct dm_datagram *way_claim(void *arg, void *any, uint32_t *cap_p)
 {
-    bool is_long = *room_p > SHORT;
+    bool is_long = *cap_p > SHORT;
 
     (void)arg;
     (void)any;
     if (is_full)
         return NULL;
-    *room_p = is_long ? DM_DATAGRAM_MAX : SHORT;
+    *cap_p = is_long ? DM_DATAGRAM_MAX : SHORT;
     return slots[is_long];
 }
 

@@ -39,7 +39,7 @@ struct dm_rx_datagrams {
 struct dm_tx_datagrams {
     void *box;                /* the peer's; NULL: not looked for yet */
     struct dm_datagram *slot; /* of it, for the next one, */
-    uint32_t room;            /* and what that takes, or is to take */
+    uint32_t cap;             /* and what that takes, or is to take */
     uint32_t n_sent;
     uint32_t n_full;        /* times that the box was full, */
     uint32_t n_looks;       /* and looks for a slot then */

@@ -75,7 +75,7 @@ static struct dm_datagram *datagram_claim_slot(const struct dm_conn *conn,
 {
     const struct dm_datagrams *way = &conn->adapt->poll.datagrams.way;
 
-    return way->claim(way->arg, out->box, &out->room);
+    return way->claim(way->arg, out->box, &out->cap);
 }
 
 /* Claim a slot for the next one. */
@@ -90,7 +90,7 @@ static bool datagram_claim(struct dm_conn *conn, size_t len)
         out->is_over = true;
         return false;
     }
-    out->room = (uint32_t)len;
+    out->cap = (uint32_t)len;
     out->slot = datagram_claim_slot(conn, out);
     if (out->slot != NULL)
         return true;
@@ -125,7 +125,7 @@ void *dm_eager_datagram_reserve(struct dm_conn *conn, size_t len)
         dm_list_del(&out->blocked);
         return NULL;
     }
-    if (out->slot != NULL && out->room < len) /* an empty one gives it back */
+    if (out->slot != NULL && out->cap < len) /* an empty one gives it back */
         datagram_send(conn, 0);
     if (out->slot == NULL && !datagram_claim(conn, len))
         return NULL;

@@ -14,10 +14,7 @@
 
 int dm_pt2pt_start(void); /* register packet handlers */
 void dm_pt2pt_stop(void);
-/*
- * Wait until every send that was started is complete: buffered ones and freed requests
- * included.
- */
+/* Wait until every send that was started is complete: buffered ones and freed requests included. */
 void dm_pt2pt_drain(void);
 /*
  * The same for the last time: a message that nobody has received when its receiver, too, is

@@ -230,7 +230,7 @@ static int turns_count(const struct place_turns *turns)
 /* By node: a rank on each host that has a slot left, again until all are full, and from the start. */
 static const char *turns_next_node(struct place_turns *turns)
 {
-    int most = 0;
+    int most = 1;
 
     for (int i = 0; i < turns->n_hosts; i++)
         if (turns_slots(turns, i) > most)

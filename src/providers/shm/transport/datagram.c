@@ -45,7 +45,7 @@ static_assert(offsetof(struct dm_datagram, data) + DM_DATAGRAM_MAX == DM_ARENA_L
 
 static const struct {
     uint32_t word, end; /* of the slots */
-    uint32_t room;
+    uint32_t cap;
 } slots[] = {{0, SHORT_WORDS, DM_ARENA_SHORT_LEN - offsetof(struct dm_datagram, data)},
              {SHORT_WORDS, WORDS, DM_DATAGRAM_MAX}};
 
@@ -103,11 +103,11 @@ static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_s
 }
 
 /* A long one, too, for what is short, when there is no short one. */
-static struct dm_datagram *box_find_room(const struct dm_shm_ia *ia, struct dm_shm_box *box,
-                                         uint32_t *room_p)
+static struct dm_datagram *box_find_any(const struct dm_shm_ia *ia, struct dm_shm_box *box,
+                                        uint32_t *cap_p)
 {
     struct dm_datagram *slot = NULL;
-    bool is_long = *room_p > slots[0].room;
+    bool is_long = *cap_p > slots[0].cap;
 
     if (!is_long)
         slot = box_find_slot(ia, box, false);
@@ -116,21 +116,21 @@ static struct dm_datagram *box_find_room(const struct dm_shm_ia *ia, struct dm_s
         slot = box_find_slot(ia, box, true);
     }
     if (slot != NULL)
-        *room_p = slots[is_long].room;
+        *cap_p = slots[is_long].cap;
     return slot;
 }
 
 /* Without one, be woken when there are some; they may have come until this was said. */
-static struct dm_datagram *box_claim(void *arg, void *any, uint32_t *room_p)
+static struct dm_datagram *box_claim(void *arg, void *any, uint32_t *cap_p)
 {
     const struct dm_shm_ia *ia = arg;
     struct dm_shm_box *box = any;
-    struct dm_datagram *slot = box_find_room(ia, box, room_p);
+    struct dm_datagram *slot = box_find_any(ia, box, cap_p);
 
     if (dm_likely(slot != NULL))
         return slot;
     set_add(&box->waiting, ia->datagrams.box->number);
-    return box_find_room(ia, box, room_p);
+    return box_find_any(ia, box, cap_p);
 }
 
 static void box_reset_first(struct dm_shm_box *box)
