@@ -29,7 +29,8 @@ check 'providers' says '^ +datum-shm +ok' datum-info --providers
 check 'providers without DAT_OVERRIDE' says "Providers of $DATUM_BUILD/etc/dat.conf" \
     env -u DAT_OVERRIDE datum-info --providers
 # Called by its name, through a link, by its path: what is built in stands beside the user's.
-echo 'mine u2.0 nonthreadsafe default "/no/such/lib.so" mine.1.0 "" ""' >mine.conf
+echo 'broken u2.0 nonthreadsafe default "/no/such/lib.so" mine.1.0 "" ""' >mine.conf
+sed -n 's/^datum-shm /mine /p' "$DATUM_BUILD/etc/dat.conf" >>mine.conf
 mkdir elsewhere
 ln -s "$DATUM_BUILD/bin/datum-info" elsewhere/info
 for tool in datum-info elsewhere/info "$DATUM_BUILD/bin/datum-info"; do

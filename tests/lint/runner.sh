@@ -112,12 +112,15 @@ done
 check 'two at a time' run unit
 check 'what they took' eval "run unit | grep -Eq '^in all [0-9]+ s, [0-9]+ s of processors$|^2 passed'"
 rm src/tests/unit/t?.c b/t?
-printf '# test: beside=yes timeout=20\ntouch $DATUM_BUILD/t1; while [ ! -e $DATUM_BUILD/t2 ]; do sleep 0.1; done\n' >src/tests/input/1.sh
-printf '# test: timeout=20\ntouch $DATUM_BUILD/t2; while [ ! -e $DATUM_BUILD/t1 ]; do sleep 0.1; done\n' >src/tests/input/2.sh
-check 'beside others' eval 'run unit input >out; cat out; grep -q "^beside *1 runs *1 passed" out && tail -n 1 out | grep -qx "2 passed, 0 failed"'
+# What wants the machine for itself waits for it.
+mkdir src/tests/lang
+printf '# test: beside=yes timeout=20\ntouch $DATUM_BUILD/t1; while [ ! -e $DATUM_BUILD/t2 ]; do sleep 0.1; done; touch $DATUM_BUILD/t3\n' >src/tests/input/1.sh
+printf '# test: timeout=20\ntouch $DATUM_BUILD/t2; while [ ! -e $DATUM_BUILD/t1 ]; do sleep 0.1; done\n' >src/tests/lang/2.sh
+printf '# test: timeout=20\ntest -e $DATUM_BUILD/t3\n' >src/tests/input/3.sh
+check 'beside others' eval 'run lang input >out; cat out; grep -q "^beside *1 runs *1 passed" out && tail -n 1 out | grep -qx "3 passed, 0 failed"'
 check 'durations' grep -Eqx '[0-9.]+	[0-9.]+	input/1' b/durations.txt
 check 'the slowest first' sort -rnc b/durations.txt
-rm src/tests/input/?.sh
+rm -r src/tests/input/?.sh src/tests/lang
 
 # Scripts: skipping, and totals of their own.
 echo 'echo no luck; exit 77' >src/tests/input/a.sh
