@@ -146,6 +146,13 @@ peers() {
     PATH="$PWD/bin:$PATH" datum-compare --output peers --quick --rounds 2 --test barrier --providers datum-shm --no-raw \
         --peer without --peer killed --peer "mine=$PWD/own"
 }
+mkdir part
+cp own/mpicc part
+printf '#!/bin/sh\ncase "$*" in *"--test barrier"*) kill -9 $$ ;; esac\nexec "%s" "$@"\n' "$(command -v mpiexec)" >part/mpiexec
+chmod +x part/*
+check 'a test that fails' status 0 'mine, barrier: failed .status 137. and is left out' datum-compare --output part \
+    --quick --rounds 2 --test latency,barrier --size 8:16 --providers datum-shm --no-raw --peer "mine=$PWD/part"
+check 'the others count' of part/results.json '{x["test"] for x in r["results"] if x["source"] == "mine"} == {"latency", "start", "pss"}'
 check 'peers that fail' status 0 'killed failed .status 137. and is left out' peers
 check 'and the one that does not compile' says_again 'without is left out.*does not compile'
 check 'and one that does not' of peers/results.json '[x["name"] for x in r["sources"]] == ["datum over datum-shm", "mine"]'
