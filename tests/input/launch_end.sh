@@ -215,7 +215,7 @@ passes() {
 check 'SIGUSR1 is passed on' passes
 stopped() {
     local job rank i
-    mpiexec -n 1 sh -c 'echo running; sleep 1.5' >out 2>&1 </dev/null &
+    mpiexec -n 1 sh -c 'echo running; while [ ! -e go ]; do sleep 0.1; done' >out 2>&1 </dev/null &
     job=$!
     for ((i = 0; i < 100; i++)); do
         grep -q running out && break
@@ -227,9 +227,9 @@ stopped() {
         grep -q 'T (stopped)' /proc/$job/status && grep -q 'T (stopped)' /proc/$rank/status && break
         sleep 0.1
     done
-    [ $i -lt 50 ] || return 1
     kill -CONT $job
-    wait $job
+    touch go
+    wait $job && [ $i -lt 50 ]
 }
 check 'SIGTSTP and SIGCONT' stopped
 
