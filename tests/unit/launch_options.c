@@ -45,6 +45,13 @@ static void wrong_options(void)
     dm_launch_options_free(&options);
 }
 
+static void place_all(const char *hosts, const struct dm_launch_options *some)
+{
+    memset(&place, 0, sizeof(place));
+    CHECK(dm_launch_place_hosts(&place, hosts));
+    CHECK(dm_launch_place_ranks(&place, some));
+}
+
 /* Where the ranks of -map-by node are: a digit each. */
 static void places_by_node(const char *hosts, int ppn, int n, const char *want)
 {
@@ -53,9 +60,7 @@ static void places_by_node(const char *hosts, int ppn, int n, const char *want)
         .apps = &app, .n_apps = 1, .ppn = ppn, .map = {.is_by_node = true}};
     char text[32] = "";
 
-    memset(&place, 0, sizeof(place));
-    CHECK(dm_launch_place_hosts(&place, hosts));
-    CHECK(dm_launch_place_ranks(&place, &some));
+    place_all(hosts, &some);
     for (int i = 0; i < place.n_ranks; i++)
         text[i] = (char)('0' + place.host_of[i]);
     CHECK_STR(text, want);
@@ -93,9 +98,7 @@ static void places(const char *hosts, int ppn, int n, const char *mapping)
     struct dm_launch_options some = {.apps = &app, .n_apps = 1, .ppn = ppn};
     char text[256];
 
-    memset(&place, 0, sizeof(place));
-    CHECK(dm_launch_place_hosts(&place, hosts));
-    CHECK(dm_launch_place_ranks(&place, &some));
+    place_all(hosts, &some);
     CHECK(dm_launch_place_mapping(&place, text, sizeof(text)));
     CHECK_STR(text, mapping);
     dm_launch_place_free(&place);

@@ -253,7 +253,7 @@ static bool is_reached(const struct options *opt, char **names, int n_names)
     if (opt->check.host == NULL || dm_check_reach(&opt->check) == DM_OK)
         return true;
     snprintf(why, sizeof(why), "%s", dm_err_detail());
-    fprintf(stderr, "datum-check: %s\n", why);
+    fprintf(stderr, "%s: %s\n", called, why);
     for (int i = 0; i < n_names && opt->is_json; i++) {
         if (dm_probe_provider(names[i], &provider) != DM_OK)
             continue;
