@@ -6,6 +6,7 @@
  * next ticket, and sends it a packet. Of two that do so at the same time one sees what the other has done.
  *
  * A process has one ticket at a time, so that there is a place for each: others of its calls wait behind it here.
+ * A file that is open at one process needs no tickets: its threads' calls wait here only.
  *
  * Where an operation on the lock may have been done or not, or a process is lost, nobody knows whose turn it is.
  * Whoever finds that counts DM_WORD_LOST up, then tells all that wait.
@@ -200,6 +201,10 @@ static void lock_draw(struct dm_file *f)
     struct dm_lock_turn *turn = f->turns;
     int err;
 
+    if (f->size == 1) {
+        turn->is_ours = true;
+        return;
+    }
     turn->is_drawing = true;
     err = lock_ticket(f, turn);
     if (turn->err == DM_OK)
@@ -311,11 +316,8 @@ int dm_file_lock(struct dm_file *f, struct dm_lock_turn *turn)
 {
     struct lock_wait w = {.word = {.is_over = lock_wait_is_over}, .f = f, .turn = turn};
     bool is_ours = false;
-    int err;
+    int err = dm_file_lock_ask(f, turn);
 
-    if (f->size == 1)
-        return DM_OK;
-    err = dm_file_lock_ask(f, turn);
     while (err == DM_OK && !is_ours) {
         dm_wait_until(dm_world.chan, &w.word);
         err = dm_file_lock_look(f, turn, &is_ours);
@@ -325,11 +327,8 @@ int dm_file_lock(struct dm_file *f, struct dm_lock_turn *turn)
 
 int dm_file_unlock(struct dm_file *f, struct dm_lock_turn *turn)
 {
-    int err;
+    int err = f->size > 1 ? lock_pass_on(f, turn->ticket) : DM_OK;
 
-    if (f->size == 1)
-        return DM_OK;
-    err = lock_pass_on(f, turn->ticket);
     lock_leave(f, turn);
     return err;
 }

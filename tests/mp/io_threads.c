@@ -10,7 +10,8 @@
 #define N_THREADS 3
 #define N_ROUNDS  6
 #define N_RECORDS 20
-#define LEN       500 /* integers */
+#define LEN       500   /* integers */
+#define N_ATOMIC  30000 /* long enough that others come while one is under way */
 
 struct thread {
     int number;
@@ -23,15 +24,15 @@ static int tag_of(const struct thread *t, int round)
     return (round * N_THREADS + t->number) * mp_size + mp_rank;
 }
 
-static void fill(int *x, int value)
+static void fill(int *x, int n, int value)
 {
-    for (int i = 0; i < LEN; i++)
+    for (int i = 0; i < n; i++)
         x[i] = value + i;
 }
 
-static void compare(const int *x, int value)
+static void compare(const int *x, int n, int value)
 {
-    for (int i = 0; i < LEN; i++)
+    for (int i = 0; i < n; i++)
         if (x[i] != value + i) {
             CHECK_EQ(x[i], value + i);
             return;
@@ -59,7 +60,7 @@ static void own_file(const struct thread *t, int round)
     MUST(MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)(4 * mp_size), &turns));
     MUST(MPI_Type_commit(&turns));
     MUST(MPI_File_set_view(fh, 4 * mp_rank, MPI_INT, turns, "native", MPI_INFO_NULL));
-    fill(x, tag);
+    fill(x, LEN, tag);
     MUST(MPI_File_iwrite_at_all(fh, 0, x, LEN, MPI_INT, &reqs[0]));
     MUST(MPI_File_iwrite_at(fh, LEN, x, LEN, MPI_INT, &reqs[1]));
     MUST(MPI_Waitall(2, reqs, MPI_STATUSES_IGNORE));
@@ -68,12 +69,12 @@ static void own_file(const struct thread *t, int round)
         memset(y, 0, sizeof(y));
         MUST(MPI_File_read_at_all_begin(fh, part * LEN, y, LEN, MPI_INT));
         MUST(MPI_File_read_at_all_end(fh, y, status));
-        compare(y, tag);
+        compare(y, LEN, tag);
     }
     MUST(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     MUST(MPI_File_write_ordered(fh, x, LEN, MPI_INT, status));
     MUST(MPI_File_read_at(fh, LEN * mp_rank, y, LEN, MPI_INT, status));
-    compare(y, tag);
+    compare(y, LEN, tag);
     MUST(MPI_File_close(&fh));
     MUST(MPI_Type_free(&turns));
 }
@@ -86,7 +87,7 @@ static void common_file(const struct thread *t, int round)
     MPI_Offset at = 1000000 + LEN * (MPI_Offset)tag;
     MPI_Request req;
 
-    fill(x, tag);
+    fill(x, LEN, tag);
     if (round % 2 == 0) {
         MUST(MPI_File_write_at(t->common, at, x, LEN, MPI_INT, status));
     } else {
@@ -95,23 +96,23 @@ static void common_file(const struct thread *t, int round)
     }
     MUST(MPI_File_iread_at(t->common, at, y, LEN, MPI_INT, &req));
     MUST(MPI_Wait(&req, status));
-    compare(y, tag);
+    compare(y, LEN, tag);
     for (int k = 0; k < 8; k++)
         record[k] = tag;
     for (int i = 0; i < N_RECORDS; i++)
         MUST(MPI_File_write_shared(t->common, record, 8, MPI_INT, status));
 }
 
-/* All write the same place: what is there is of one. */
+/* All write the same place, and no two at once: what is there is of one. */
 static void atomic_file(const struct thread *t, int round)
 {
-    int x[LEN], y[LEN];
+    int x[N_ATOMIC], y[N_ATOMIC];
 
-    fill(x, 1000 * tag_of(t, round));
-    MUST(MPI_File_write_at(t->atomic, 0, x, LEN, MPI_INT, MPI_STATUS_IGNORE));
-    MUST(MPI_File_read_at(t->atomic, 0, y, LEN, MPI_INT, MPI_STATUS_IGNORE));
-    CHECK_EQ(y[0] % 1000, 0);
-    compare(y, y[0]);
+    fill(x, N_ATOMIC, N_ATOMIC * tag_of(t, round));
+    MUST(MPI_File_write_at(t->atomic, 0, x, N_ATOMIC, MPI_INT, MPI_STATUS_IGNORE));
+    MUST(MPI_File_read_at(t->atomic, 0, y, N_ATOMIC, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK_EQ(y[0] % N_ATOMIC, 0);
+    compare(y, N_ATOMIC, y[0]);
 }
 
 static void *work(void *arg)
