@@ -133,11 +133,11 @@ enum dm_coll_needs {
     X(GATHER, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(GATHERV, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                   \
     X(GATHERV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
-    X(SCATTER, shm, 0, 256, DM_COLL_ALL)                                                           \
+    X(SCATTER, shm, 0, 4096, DM_COLL_ALL)                                                          \
     X(SCATTER, linear, 0, 16, DM_COLL_ALL)                                                         \
     X(SCATTER, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                           \
     X(SCATTER, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
-    X(SCATTERV, shm, 0, 256, DM_COLL_ALL)                                                          \
+    X(SCATTERV, shm, 0, 4096, DM_COLL_ALL)                                                         \
     X(SCATTERV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     /* bytes of all blocks together */                                                             \
     X(ALLGATHER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
@@ -150,12 +150,12 @@ enum dm_coll_needs {
     X(ALLGATHERV, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                          \
     X(ALLGATHERV, ring, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     /* bytes of one block; unknown (0) with counts of its own for every rank */                    \
-    X(ALLTOALL, shm, 0, 256, DM_COLL_ALL)                                                          \
+    X(ALLTOALL, shm, 0, 4096, DM_COLL_ALL)                                                         \
     X(ALLTOALL, linear, 0, 4, DM_COLL_KIB(256))                                                    \
     X(ALLTOALL, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(1))                                             \
     X(ALLTOALL, linear, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                          \
     X(ALLTOALL, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                             \
-    X(ALLTOALLV, shm, 0, 256, DM_COLL_ALL)                                                         \
+    X(ALLTOALLV, shm, 0, 4096, DM_COLL_ALL)                                                        \
     X(ALLTOALLV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                              \
     /* bytes of the vector */                                                                      \
     X(REDUCE, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                    \
@@ -173,7 +173,7 @@ enum dm_coll_needs {
     X(REDUCE_SCATTER, shm, 0, 2, DM_COLL_KIB(32))                                                  \
     X(REDUCE_SCATTER, allreduce, 0, 2, DM_COLL_KIB(4))                                             \
     X(REDUCE_SCATTER, pairwise, 0, 2, DM_COLL_ALL)                                                 \
-    X(REDUCE_SCATTER, shm, 0, 256, DM_COLL_ALL)                                                    \
+    X(REDUCE_SCATTER, shm, 0, 4096, DM_COLL_ALL)                                                   \
     X(REDUCE_SCATTER, allreduce, 0, 4, DM_COLL_KIB(4))                                             \
     X(REDUCE_SCATTER, pairwise, 0, 4, DM_COLL_ALL)                                                 \
     X(REDUCE_SCATTER, tree, 0, 32, DM_COLL_KIB(512))                                               \

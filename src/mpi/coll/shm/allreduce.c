@@ -1,6 +1,6 @@
 /*
- * Allreduce: a short vector is reduced by each rank for itself, or by the last one for all; of a
- * long one each rank reduces a part.
+ * Allreduce: a short vector is reduced by each rank for itself, or by the last one for all, among many
+ * by the last one of each group and then the last one of all; of a long one each rank reduces a part.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/reduction.h"
@@ -25,18 +25,43 @@ static void allreduce_own(struct dm_reduction *r, size_t len)
         dm_reduction_store(r, 0, io, len);
 }
 
-static void allreduce_for_all(void *arg)
+/* The vector, or what those of a group have become, of a local rank to that of another one. */
+static void allreduce_add(struct dm_reduction *r, int lrank, int base)
 {
-    struct dm_reduction *r = arg;
     size_t len = r->n_now * r->size;
 
-    if (dm_reduction_agrees(r, r->base, len))
-        dm_reduction_add_all(r, len, 0, NULL, dm_coll_shm_slot_data(r->shm, r->base, len),
-                             r->n_now);
+    if (dm_reduction_agrees(r, lrank, len))
+        dm_reduction_combine(r, dm_coll_shm_slot_data(r->shm, lrank, len),
+                             dm_coll_shm_slot_data(r->shm, base, len), r->n_now);
+}
+
+static void allreduce_for_group(void *arg, int from, int to)
+{
+    struct dm_reduction *r = arg;
+
+    if (r->base == 0)
+        for (int i = from + 1; i < to; i++)
+            allreduce_add(r, i, from);
+    else
+        for (int i = to - 2; i >= from; i--)
+            allreduce_add(r, i, to - 1);
+}
+
+static void allreduce_for_all(void *arg, int n_each)
+{
+    struct dm_reduction *r = arg;
+
+    if (r->base == 0)
+        for (int i = n_each; i < r->shm->n; i += n_each)
+            allreduce_add(r, i, 0);
+    else
+        for (int i = (r->base / n_each) * n_each - 1; i >= 0; i -= n_each)
+            allreduce_add(r, i, r->base);
 }
 
 static void allreduce_small(struct dm_reduction *r)
 {
+    struct dm_coll_shm_work work = {allreduce_for_group, allreduce_for_all, r};
     struct dm_coll_shm *shm = r->shm;
     size_t len = dm_reduction_begin(r, 0);
 
@@ -47,7 +72,7 @@ static void allreduce_small(struct dm_reduction *r)
     if (shm->is_flat) {
         if (dm_coll_shm_barrier(r->run, shm, len, len))
             allreduce_own(r, len);
-    } else if (dm_coll_shm_barrier_work(r->run, shm, len, len, allreduce_for_all, r)) {
+    } else if (dm_coll_shm_barrier_work(r->run, shm, len, len, &work)) {
         if (dm_reduction_agrees(r, r->base, len))
             dm_reduction_store(r, 0, dm_coll_shm_slot_data(shm, r->base, len), len);
     }

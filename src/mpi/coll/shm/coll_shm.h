@@ -35,6 +35,7 @@ struct dm_coll_shm {
     const struct dm_node_map *nodes; /* the communicator's */
     uint64_t round;
     uint64_t n_barriers;                   /* value of n_arrived after the barriers before */
+    uint64_t n_works;                      /* those of them with work */
     uint64_t n_finished;                   /* all ranks have finished this round, as far as known */
     uint64_t written[DM_COLL_SHM_SLOTS];   /* rounds that I have claimed my slots for last, */
     uint64_t written_big[DM_COLL_SHM_BIG]; /* and their large parts */

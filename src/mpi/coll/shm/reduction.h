@@ -6,8 +6,9 @@
  * rank's and the others follow upwards, (x0 + x1) + x2, which is what programs know from other
  * MPI libraries: ScaLAPACK's xssep fails its threshold in a tenth of its runs when sums of three
  * are rounded the other way. Else it is the highest rank's and the others follow downwards, each
- * as the lower operand, so that any operation will do. The bits depend on the number of ranks and
- * the length alone, never on who comes when.
+ * as the lower operand, so that any operation will do. Of many ranks this holds in groups, and among
+ * what the groups have become. The bits depend on the number of ranks and the length alone, never on
+ * who comes when.
  */
 #ifndef DM_MPI_COLL_SHM_REDUCTION_H
 #define DM_MPI_COLL_SHM_REDUCTION_H

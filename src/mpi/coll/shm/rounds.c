@@ -7,6 +7,8 @@
 
 #define CLOSES  16 /* collectives until there is progress in any case */
 #define SPREADS 64 /* and a look at the cores */
+#define ALONE   64 /* ranks at most whose work is one rank's, */
+#define GROUP   32 /* and so many of more */
 
 /* Have all finished this round? It is the one that my slot was written in before. */
 static DM_NOINLINE bool slot_claim_slow(struct dm_run *run, struct dm_coll_shm *shm, uint64_t need)
@@ -93,18 +95,35 @@ static bool barrier_flat(struct dm_run *run, struct dm_coll_shm *shm)
     return true;
 }
 
+/* Count this rank, after it has worked for its group if it is the last there. Is it the last of all? */
+static bool barrier_arrive(struct dm_coll_shm *shm, const struct dm_coll_shm_work *work, int n_each)
+{
+    int from = shm->me / n_each * n_each, n = 1;
+
+    if (work != NULL) {
+        n = n_each < shm->n - from ? n_each : shm->n - from;
+        if (atomic_fetch_add(&shm->shared->ranks[from].n_group.value, 1) + 1 !=
+            shm->n_works * (uint64_t)n)
+            return false;
+        work->on_group(work->arg, from, from + n);
+    }
+    return atomic_fetch_add(&shm->shared->n_arrived.value, (uint64_t)n) + (uint64_t)n ==
+           shm->n_barriers;
+}
+
 /* Everybody is counted, and the last one lets all go on: each rank runs once in a barrier. */
-static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *shm, void (*work)(void *arg),
-                            void *arg)
+static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *shm,
+                            const struct dm_coll_shm_work *work)
 {
     struct dm_coll_shm_head *over = &shm->shared->barriers[shm->round % DM_COLL_SHM_SLOTS];
-    uint64_t all = shm->n_barriers + (uint64_t)shm->n;
+    int n_each = shm->n <= ALONE ? shm->n : GROUP;
 
-    shm->n_barriers = all;
+    shm->n_barriers += (uint64_t)shm->n;
+    shm->n_works += work != NULL;
     slot_publish(shm, dm_coll_shm_head(shm, shm->me)); /* for wait_find_uneven */
-    if (atomic_fetch_add(&shm->shared->n_arrived.value, 1) + 1 == all) {
-        if (work != NULL)
-            work(arg);
+    if (barrier_arrive(shm, work, n_each)) {
+        if (work != NULL && n_each < shm->n)
+            work->on_groups(work->arg, n_each);
         slot_publish(shm, over);
     } else if (!dm_coll_shm_wait(run, shm, &over->round, shm->round, DM_COLL_SHM_BARRIER)) {
         return false;
@@ -114,7 +133,7 @@ static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *shm, void (*
 }
 
 bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total,
-                              void (*work)(void *arg), void *arg)
+                              const struct dm_coll_shm_work *work)
 {
     bool is_done;
 
@@ -122,7 +141,7 @@ bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *shm, size_
     if (shm->is_flat)
         is_done = barrier_flat(run, shm);
     else
-        is_done = barrier_counted(run, shm, work, arg);
+        is_done = barrier_counted(run, shm, work);
     /* Who has come to this round has finished the one before. */
     if (is_done)
         shm->n_finished = shm->round - 1;
@@ -131,7 +150,7 @@ bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *shm, size_
 
 bool dm_coll_shm_barrier(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total)
 {
-    return dm_coll_shm_barrier_work(run, shm, len, total, NULL, NULL);
+    return dm_coll_shm_barrier_work(run, shm, len, total, NULL);
 }
 
 void dm_coll_shm_await_barrier(struct dm_run *run, struct dm_coll_shm *shm)

@@ -58,11 +58,18 @@ const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_c
 /* Post, and wait until all have posted: nobody's head need be waited for. */
 bool dm_coll_shm_barrier(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total);
 /*
- * The same, and before it is over one rank, the last that comes, does `work` for all. Not on flat
- * segments.
+ * The same, and before it is over work is done for all: for each group of local ranks [from, to) by the
+ * last of them that comes; then, if there are several, by the last of all. Who works has the core for a
+ * slice, then waits until all others there have yielded: so among many ranks nobody has much to do. Not
+ * on flat segments.
  */
+struct dm_coll_shm_work {
+    void (*on_group)(void *arg, int from, int to);
+    void (*on_groups)(void *arg, int n_each); /* the last may have fewer */
+    void *arg;
+};
 bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total,
-                              void (*work)(void *arg), void *arg);
+                              const struct dm_coll_shm_work *work);
 /* A barrier in a round of its own, which is finished. */
 void dm_coll_shm_await_barrier(struct dm_run *run, struct dm_coll_shm *shm);
 /* I shall not look at this round any more. */

@@ -26,6 +26,7 @@
 #define TRY_FACTOR   8
 #define SPACE_MAX    ((size_t)64 << 10)
 #define SPACE_MIN    DM_COLL_SHM_PIECE
+#define SPACE_RANK   ((size_t)16) /* for each rank: a span, or the least part of a vector */
 #define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
 #define READ_MAX     2                  /* ranks that a rank tries to read: itself, the next */
 #define FLAT_MAX     8                  /* ranks that look at each other */
@@ -65,6 +66,8 @@ static size_t segment_lay_out(struct dm_coll_shm *shm)
     shm->space = left / DM_COLL_SHM_BIG / PAGE * PAGE;
     shm->space = shm->space < SPACE_MAX ? shm->space : SPACE_MAX;
     shm->space = shm->space > SPACE_MIN ? shm->space : SPACE_MIN;
+    if (shm->space < n * SPACE_RANK)
+        shm->space = (n * SPACE_RANK + PAGE - 1) / PAGE * PAGE;
     shm->data_at = (ranks + PAGE - 1) / PAGE * PAGE;
     return shm->data_at + n * (mids + DM_COLL_SHM_BIG * shm->space);
 }

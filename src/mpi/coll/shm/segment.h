@@ -56,6 +56,8 @@ struct dm_coll_shm_rank {
     struct dm_coll_shm_id id;
     struct dm_coll_shm_word finished; /* twice the rounds; and 1: a split copy is posted */
     struct dm_coll_shm_word asleep;   /* what this rank sleeps for, 0: nothing (wait.h) */
+    struct dm_coll_shm_word
+        n_group; /* of the group that begins here: that have come to its work, ever */
     struct dm_coll_shm_split split;
     struct dm_coll_shm_head heads[DM_COLL_SHM_SLOTS];
 };
