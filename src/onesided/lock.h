@@ -7,6 +7,8 @@
 
 #include "onesided/onesided.h"
 
+struct dm_win_least; /* win.h */
+
 /*
  * The lock of one part: a ticket lock for readers and writers. Who wants the lock takes a ticket
  * of n_users. It is an exclusive holder's turn when `write` gets there, a shared one's when `read`
@@ -52,7 +54,7 @@ bool dm_rma_word_is_open(const struct dm_win *win);
 /* Make this process' words, if the window may need such locks. Before the exchange of parts, */
 void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own);
 /* and behind it: the same on all ranks, win->fetch_locks or none. */
-void dm_rma_atomic_start(struct dm_win *win);
+void dm_rma_atomic_start(struct dm_win *win, const struct dm_win_least *least);
 void dm_rma_atomic_free(struct dm_win *win);
 /* Take the lock of a rank; waits. DM_EPEER. */
 int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode);

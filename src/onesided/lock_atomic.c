@@ -14,6 +14,7 @@
 #include "onesided/lock.h"
 #include "onesided/pkt.h"
 #include "onesided/state.h"
+#include "onesided/win.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -313,15 +314,12 @@ void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own)
                            is_any, &own->lock);
 }
 
-void dm_rma_atomic_start(struct dm_win *win)
+void dm_rma_atomic_start(struct dm_win *win, const struct dm_win_least *least)
 {
-    for (int i = 0; i < win->comm->size; i++) {
-        if (win->parts[i].lock.rail == 0 || win->parts[i].lock.rail != win->parts[0].lock.rail) {
-            dm_rma_atomic_free(win);
-            return;
-        }
-    }
-    DM_TRACE(RMA, "locks by fetch-and-add");
+    if (!dm_win_is_one_rail(least->lock, least->lock_negated))
+        dm_rma_atomic_free(win);
+    else
+        DM_TRACE(RMA, "locks by fetch-and-add");
 }
 
 void dm_rma_atomic_free(struct dm_win *win)

@@ -11,6 +11,7 @@
 #include "mpi/node/node.h"
 #include "mpi/node/segment.h"
 #include "onesided/map.h"
+#include "onesided/win.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -131,17 +132,12 @@ void dm_rma_map_stop(void)
 
 /* ---- parts ---- */
 
-void dm_rma_map_start(struct dm_win *win)
+void dm_rma_map_start(struct dm_win *win, const struct dm_win_least *least)
 {
-    bool has_files = false, has_others = false;
+    const struct dm_node_map *map = dm_node_map(win->comm->group);
+    bool has_others = map == NULL ? win->comm->size > 1 : map->n_local > 1;
 
-    for (int i = 0; i < win->comm->size; i++) {
-        if (!dm_node_is_local(dm_rma_proc(win, i)))
-            continue;
-        has_files = has_files || win->parts[i].fd >= 0;
-        has_others = has_others || i != win->comm->rank;
-    }
-    win->is_mapped = win->is_mapped || (has_files && has_others);
+    win->is_mapped = win->is_mapped || (has_others && !least->has_no_file);
 }
 
 void dm_rma_map_part(struct dm_win *win, int target)

@@ -8,10 +8,12 @@
 #include "onesided/peer.h"
 #include "onesided/state.h"
 
+struct dm_win_least; /* win.h */
+
 /* Fill in where the memory of this part can be mapped from, if anywhere. */
 void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *own);
 /* All parts are known: may somebody map anything of this window here? */
-void dm_rma_map_start(struct dm_win *win);
+void dm_rma_map_start(struct dm_win *win, const struct dm_win_least *least);
 /* Map the target's part if that is possible; once. */
 void dm_rma_map_part(struct dm_win *win, int target);
 void dm_rma_unmap_all(struct dm_win *win);

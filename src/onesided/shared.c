@@ -7,6 +7,7 @@
 #include "onesided/shared.h"
 #include "onesided/split_copy.h"
 #include "onesided/state.h"
+#include "onesided/win.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -236,31 +237,37 @@ static void shared_map(struct dm_win *win, const struct dm_win_part *first)
         shared_layout(win, node);
 }
 
-/* Do all say yes? */
-static int shared_agree(struct dm_comm *comm, int yes, int *all_p)
+/* All have it: it is used. */
+static void shared_start(struct dm_win *win)
 {
-    *all_p = 0;
-    return dm_allreduce(&yes, all_p, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), comm);
+    win->node->is_agreed = true;
+    dm_node_segment_close_file(&win->node->segment);
+    for (int i = 0; i < win->comm->size && win->comm->size <= PLACES; i++)
+        win->peers[i].place = dm_rma_find_place(win, i);
+    dm_rma_assist_start(win);
 }
 
 int dm_rma_shared_exchange(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own,
-                           bool *done_p)
+                           struct dm_win_least *least)
 {
     struct dm_win_part first = *own;
-    int has_it, all_have_it;
     int err = dm_bcast(&first, sizeof(first), dm_type_get(MPI_BYTE), 0, comm);
 
-    if (err != DM_OK)
-        return err;
-    if (win->node != NULL)
+    if (err == DM_OK && win->node != NULL)
         shared_map(win, &first);
-    has_it = win->node != NULL && win->node->ctl != NULL;
-    if (has_it)
-        win->node->parts[win->comm->rank] = *own;
-    err = shared_agree(comm, has_it, &all_have_it);
-    *done_p = err == DM_OK && all_have_it;
-    if (*done_p)
+    if (win->node != NULL && win->node->ctl != NULL) {
+        least->has_block = 1;
         win->parts = win->node->parts;
+        win->parts[win->comm->rank] = *own;
+    }
+    /* whoever learns the result first may use the block at once: the own part of it is ready */
+    if (err == DM_OK)
+        err = dm_allreduce(MPI_IN_PLACE, least, sizeof(*least) / sizeof(int32_t),
+                           dm_type_get(MPI_INT), dm_op_get(MPI_MIN), comm);
+    if (err == DM_OK && least->has_block)
+        shared_start(win);
+    else
+        dm_rma_shared_free(win);
     return err;
 }
 
@@ -284,24 +291,17 @@ int dm_rma_find_place(const struct dm_win *win, int rank)
 
 int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm)
 {
-    int has_it, all_have_it, err;
+    int has_it, all_have_it = 0, err;
 
-    if (win->node != NULL && win->node->ctl == NULL)
+    if (win->node != NULL)
         shared_map(win, &win->parts[win->node->ranks[0]]);
     /* whoever learns the result first may use its words at once: the own ones are ready */
     has_it = win->node != NULL && win->node->ctl != NULL;
-    err = shared_agree(comm, has_it, &all_have_it);
-    if (win->node == NULL)
-        return err;
-    if (err != DM_OK || !all_have_it) {
+    err = dm_allreduce(&has_it, &all_have_it, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), comm);
+    if (err == DM_OK && all_have_it)
+        shared_start(win);
+    else
         dm_rma_shared_free(win);
-    } else {
-        win->node->is_agreed = true;
-        dm_node_segment_close_file(&win->node->segment);
-        for (int i = 0; i < win->comm->size && win->comm->size <= PLACES; i++)
-            win->peers[i].place = dm_rma_find_place(win, i);
-        dm_rma_assist_start(win);
-    }
     return err;
 }
 

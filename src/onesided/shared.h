@@ -15,6 +15,8 @@
 #include "onesided/region.h"
 #include "onesided/split_copy.h"
 
+struct dm_win_least; /* win.h */
+
 /* What one process' peers write, and it. */
 struct dm_rma_rank_slot {
     DM_ALIGNED(DM_CACHE_LINE) struct dm_rma_ticket_lock turns;
@@ -100,12 +102,12 @@ static inline bool dm_rma_is_local(const struct dm_win *win, int rank)
 void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own);
 /*
  * Exchange the parts through the block of a window whose processes are all on one host: there is one
- * table of them then, and none in each process. Collective over comm, as the next. *done_p false: nobody has
- * it so.
+ * table of them then, and none in each process. least: of the own part; becomes that of all. Without
+ * has_block nobody has the block. Collective over comm, as the next.
  */
 int dm_rma_shared_exchange(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own,
-                           bool *done_p);
-/* All parts are known: map it. Without memory, or when anybody cannot, none has it. */
+                           struct dm_win_least *least);
+/* Of several hosts: all parts are known, map it. Without memory, or when anybody cannot, none has it. */
 int dm_rma_shared_start(struct dm_win *win, struct dm_comm *comm);
 void dm_rma_shared_free(struct dm_win *win);
 

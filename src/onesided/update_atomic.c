@@ -15,6 +15,7 @@
 #include "onesided/shared.h"
 #include "onesided/state.h"
 #include "onesided/update_atomic.h"
+#include "onesided/win.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -151,15 +152,12 @@ void dm_rma_words_offer(struct dm_win *win, struct dm_win_part *own)
                                    spans_hosts, is_any, &own->words);
 }
 
-void dm_rma_words_start(struct dm_win *win)
+void dm_rma_words_start(struct dm_win *win, const struct dm_win_least *least)
 {
-    for (int i = 0; i < win->comm->size; i++) {
-        if (win->parts[i].words.rail == 0 || win->parts[i].words.rail != win->parts[0].words.rail) {
-            dm_rma_words_free(win);
-            return;
-        }
-    }
-    DM_TRACE(RMA, "8-byte integers by the provider's atomic operations");
+    if (!dm_win_is_one_rail(least->words, least->words_negated))
+        dm_rma_words_free(win);
+    else
+        DM_TRACE(RMA, "8-byte integers by the provider's atomic operations");
 }
 
 void dm_rma_words_free(struct dm_win *win)

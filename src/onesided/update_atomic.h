@@ -7,10 +7,12 @@
 #include "mpi/op/op.h"
 #include "onesided/peer.h"
 
+struct dm_win_least; /* win.h */
+
 /* Make this process' part such words, if the window is to have them. Before the exchange of parts, */
 void dm_rma_words_offer(struct dm_win *win, struct dm_win_part *own);
 /* and behind it: the same on all ranks, win->words or none. */
-void dm_rma_words_start(struct dm_win *win);
+void dm_rma_words_start(struct dm_win *win, const struct dm_win_least *least);
 void dm_rma_words_free(struct dm_win *win);
 /*
  * Is an element of this basic type, at that place of any part or of its mapping here, updated by the

@@ -113,33 +113,65 @@ err_release:
     return err;
 }
 
-/* Everybody has a part, or (made_err: what kept this process from it) nobody gets the window. */
-static int check_parts(const struct dm_win *win, int made_err)
+/* Somebody has no part, so nobody gets the window. made_err: what kept this process from it. */
+static int fail_parts(const struct dm_win *win, int made_err)
 {
-    for (int i = 0; i < win->comm->size && made_err == DM_OK; i++) {
-        if (win->parts[i].handle == 0)
-            return DM_FAIL(DM_ENOMEM, "rank %d has no memory for its part of the window", i);
-    }
-    return made_err;
+    int i = 0;
+
+    if (made_err != DM_OK)
+        return made_err;
+    while (i < win->comm->size - 1 && win->parts[i].handle != 0)
+        i++;
+    return DM_FAIL(DM_ENOMEM, "rank %d has no memory for its part of the window", i);
 }
 
-/* All processes on one host have one table of parts if they can; others have one each. */
-static int learn_parts(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own)
+static void part_least(const struct dm_win_part *part, bool is_local, struct dm_win_least *least)
 {
+    *least = (struct dm_win_least){.is_made = part->handle != 0,
+                                   .has_no_file = !is_local || part->fd < 0,
+                                   .lock = (int32_t)part->lock.rail,
+                                   .lock_negated = -(int32_t)part->lock.rail,
+                                   .words = (int32_t)part->words.rail,
+                                   .words_negated = -(int32_t)part->words.rail};
+}
+
+static void parts_least(const struct dm_win *win, struct dm_win_least *least)
+{
+    struct dm_op *min = dm_op_get(MPI_MIN);
+
+    for (int i = 0; i < win->comm->size; i++) {
+        struct dm_win_least one;
+
+        part_least(&win->parts[i], dm_node_is_local(dm_rma_proc(win, i)), &one);
+        (void)dm_op_apply(min, &one, least, sizeof(one) / sizeof(int32_t), dm_type_get(MPI_INT));
+    }
+}
+
+/*
+ * All processes on one host have one table of parts if they can; others have one each. Then what has to be alike in
+ * all is used: who has learnt all parts may begin.
+ */
+static int learn_parts(struct dm_win *win, struct dm_comm *comm, const struct dm_win_part *own,
+                       struct dm_win_least *least)
+{
+    bool is_one_node = win->comm->size > 1 && dm_node_is_one(win->comm->group);
     struct dm_type *byte = dm_type_get(MPI_BYTE);
-    bool is_done = false;
     int err = DM_OK;
 
-    if (win->comm->size > 1 && dm_node_is_one(win->comm->group))
-        err = dm_rma_shared_exchange(win, comm, own, &is_done);
-    if (err != DM_OK || is_done)
+    part_least(own, true, least);
+    if (is_one_node)
+        err = dm_rma_shared_exchange(win, comm, own, least);
+    if (err != DM_OK || least->has_block)
         return err;
     win->parts = calloc((size_t)win->comm->size, sizeof(*win->parts));
     if (win->parts == NULL)
         err = DM_FAIL(DM_ENOMEM, "a window over %d processes", win->comm->size);
-    return err != DM_OK
-               ? err
-               : dm_allgather(own, sizeof(*own), byte, win->parts, sizeof(*own), byte, comm);
+    if (err == DM_OK)
+        err = dm_allgather(own, sizeof(*own), byte, win->parts, sizeof(*own), byte, comm);
+    if (err != DM_OK || is_one_node)
+        return err;
+    parts_least(win, least);
+    return least->is_made ? dm_rma_shared_start(win, comm) : DM_OK;
 }
 
 /* Publish this rank's part, if it could be made, and learn the others'. */
@@ -153,7 +185,7 @@ static int exchange_parts(struct dm_win *win, struct dm_comm *comm, int made_err
         .is_direct =
             win->mr != NULL && dm_adapt_is_registered(win->mr) && dm_cfg()->rma != DM_RMA_EMULATED,
     };
-
+    struct dm_win_least least;
     bool is_mapped = win->is_mapped;
     int err;
 
@@ -165,17 +197,16 @@ static int exchange_parts(struct dm_win *win, struct dm_comm *comm, int made_err
         dm_adapt_rkey(win->mr, &own.rkey);
     /* who has all parts may begin, by mapping this part or by packets */
     win->is_mapped = true;
-    err = learn_parts(win, comm, &own);
-    if (err == DM_OK)
-        err = check_parts(win, made_err);
-    if (err == DM_OK) {
-        dm_rma_atomic_start(win);
-        dm_rma_words_start(win);
-    }
-    if (err == DM_OK)
-        err = dm_rma_shared_start(win, comm);
+    err = learn_parts(win, comm, &own, &least);
     win->is_mapped = is_mapped;
-    return err;
+    if (err == DM_OK && !least.is_made)
+        err = fail_parts(win, made_err);
+    if (err != DM_OK)
+        return err;
+    dm_rma_atomic_start(win, &least);
+    dm_rma_words_start(win, &least);
+    dm_rma_map_start(win, &least);
+    return DM_OK;
 }
 
 static int finish_create(struct dm_win *win, struct dm_comm *comm, int made_err,
@@ -190,7 +221,6 @@ static int finish_create(struct dm_win *win, struct dm_comm *comm, int made_err,
     /* the own part needs no transfers; an address in a dynamic window is for the target to check */
     if (win->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         win->peers[win->comm->rank].map = win->base;
-    dm_rma_map_start(win);
     *win_p = win;
     return DM_OK;
 }
