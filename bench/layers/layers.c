@@ -64,7 +64,7 @@ static void relax(int *spins)
 
 static struct dm_rdmaq *rdmaq(void)
 {
-    return &me.conn->rdmaq[0];
+    return &me.conn->links->rdmaq[0];
 }
 
 static void take_events(bool is_all)

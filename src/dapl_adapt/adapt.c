@@ -170,7 +170,7 @@ static void open_take_first(struct dm_conn *conn)
 {
     const void *data;
 
-    if (conn->was_up && !conn->link[DM_LINK_PIPE].may_post)
+    if (conn->was_up && !conn->links->at[DM_LINK_PIPE].may_post)
         dm_adapt_eager_peek(conn, &data);
 }
 
@@ -218,7 +218,7 @@ static int open_connect_all(struct dm_adapt *adapt)
             if (dm_conn_is_complete(conn))
                 n_done++;
             else if (dm_conn_is_lost(conn))
-                err = DM_FAIL(conn->loss.err, "%s", conn->loss.why);
+                err = DM_FAIL(conn->loss.err, "%s", dm_conn_why(conn));
             else
                 err = open_is_overdue(adapt, p, deadline);
         }

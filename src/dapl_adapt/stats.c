@@ -31,7 +31,7 @@ static void stats_add(struct list *list, const char *name, const char *unit, uin
 /* What one connection holds, besides what the provider does for it. */
 static uint64_t stats_conn_len(const struct dm_conn *conn)
 {
-    uint64_t len = sizeof(*conn);
+    uint64_t len = sizeof(*conn) + (dm_conn_has_links(conn) ? sizeof(*conn->links) : 0);
 
     if (conn->addr != NULL)
         len += sizeof(*conn->addr);
@@ -100,9 +100,9 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
         if (!conn->was_up)
             continue;
         n_up++;
-        n_active += conn->link[DM_LINK_PIPE].is_active;
-        n_links += conn->link[DM_LINK_PIPE].state == DM_LINK_UP;
-        n_links += conn->link[DM_LINK_RDMA].state == DM_LINK_UP;
+        n_active += conn->links->at[DM_LINK_PIPE].is_active;
+        n_links += conn->links->at[DM_LINK_PIPE].state == DM_LINK_UP;
+        n_links += conn->links->at[DM_LINK_RDMA].state == DM_LINK_UP;
     }
     stats_add(list, "peers connected", "", n_up);
     stats_add(list, "  by this side", "", n_active);

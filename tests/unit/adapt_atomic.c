@@ -332,7 +332,7 @@ static void loss(void)
     CHECK_EQ(dm_adapt_word_op(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, &add.op,
                               &add.old),
              DM_OK);
-    fake_ep_disconnect(dm_adapt_conn(sides[1].adapt, 0)->link[DM_LINK_RDMA].ep,
+    fake_ep_disconnect(dm_adapt_conn(sides[1].adapt, 0)->links->at[DM_LINK_RDMA].ep,
                        DAT_CLOSE_ABRUPT_FLAG);
     while ((add.is_busy || sides[0].n_failed == 0) && dm_clock_ns() < until)
         poll_both();

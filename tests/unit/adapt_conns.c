@@ -89,11 +89,12 @@ static void unknown_peers(void)
     memset(&attr, 0, sizeof(attr));
     memcpy(&addr, ia->net.addr, sizeof(addr));
     fake_evd_create(NULL, 8, NULL, DAT_EVD_CONNECTION_FLAG, &evd);
+    CHECK_EQ(dm_conn_want_links(conn_of(0)), DM_OK);
     for (int i = 0; i < 7; i++) {
-        dm_conn_prepare(conn_of(0), &conn_of(0)->link[DM_LINK_PIPE], ia);
+        dm_conn_prepare(conn_of(0), &conn_of(0)->links->at[DM_LINK_PIPE], ia);
         dm_conn_private_fill(conn_of(0), DM_LINK_PIPE, DM_PRIVATE_CONNECT, &priv);
-        fake_ep_free(conn_of(0)->link[DM_LINK_PIPE].ep);
-        conn_of(0)->link[DM_LINK_PIPE].ep = DAT_HANDLE_NULL;
+        fake_ep_free(conn_of(0)->links->at[DM_LINK_PIPE].ep);
+        conn_of(0)->links->at[DM_LINK_PIPE].ep = DAT_HANDLE_NULL;
         priv.rank = 1; /* right so far */
         priv.magic += i == 0;
         priv.job += i == 1;
@@ -314,7 +315,7 @@ static void loss(void)
                                     (uint64_t)(uintptr_t)mem, &rkey, 100),
                  DM_OK);
     }
-    fake_ep_disconnect(conn_of(1)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    fake_ep_disconnect(conn_of(1)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     until = dm_clock_ns() + 10000000000u;
     while ((sides[0].n_failed == 0 || sides[1].n_failed == 0 || n_done < 81) &&
            dm_clock_ns() < until)

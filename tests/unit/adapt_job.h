@@ -37,7 +37,7 @@ struct job_space {
 /* Does the pipe take bytes? */
 static inline bool job_is_ready(const struct dm_conn *conn)
 {
-    return conn->was_up && conn->link[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn);
+    return conn->was_up && conn->links->at[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn);
 }
 
 struct job_proc {

@@ -510,8 +510,8 @@ static void back(void)
     connect_both();
     CHECK(are_on("fake-a"));
     FAKE_CALL(fake.n_cut[0] = 1000000; fake.cut_event = DAT_CONNECTION_EVENT_TIMED_OUT);
-    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
-    rdmaq = &conn_of(1)->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA]; /* over fake-a */
+    fake_ep_disconnect(conn_of(0)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    rdmaq = &conn_of(1)->links->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA]; /* over fake-a */
     until = dm_clock_ns() + LIMIT_NS;
     while (rdmaq->n_broken < 3 && dm_clock_ns() < until)
         poll_both();
@@ -534,7 +534,7 @@ static void stay(void)
 {
     open_both(12);
     connect_both();
-    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    fake_ep_disconnect(conn_of(0)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     for (uint64_t until = dm_clock_ns() + LIMIT_NS; !are_on("fake-b") && dm_clock_ns() < until;)
         poll_both();
     finish_schedule(0);
@@ -553,7 +553,7 @@ static void gone(void)
     connect_both();
     FAKE_CALL(fake.n_not_listening = 1000000);
     start = dm_clock_ns();
-    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    fake_ep_disconnect(conn_of(0)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     while ((sides[0].n_failed == 0 || sides[1].n_failed == 0) && dm_clock_ns() - start < LIMIT_NS)
         poll_both();
     CHECK(dm_clock_ns() - start < 8000000000u); /* not DATUM_RECONNECT, which is 10 s */
@@ -577,7 +577,7 @@ static void silent(void)
     FAKE_CALL(fake.n_cut[0] = fake.n_cut[1] = 1000000;
               fake.cut_event = DAT_CONNECTION_EVENT_TIMED_OUT);
     start = dm_clock_ns();
-    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    fake_ep_disconnect(conn_of(0)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     while ((sides[0].n_failed == 0 || sides[1].n_failed == 0) && dm_clock_ns() - start < LIMIT_NS)
         poll_both();
     CHECK(dm_clock_ns() - start >= 300000000u);
@@ -597,7 +597,7 @@ static void busy(void)
     for (int i = 0; i < sides[1].adapt->rails.n_ias; i++)
         CHECK_EQ(dm_conn_serve(sides[1].adapt->rails.ias[i]), DM_OK);
     start = dm_clock_ns();
-    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    fake_ep_disconnect(conn_of(0)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     while (dm_clock_ns() - start < 3000000000u) {
         dm_adapt_poll(sides[0].adapt);
         dm_poll_rare(sides[0].adapt);

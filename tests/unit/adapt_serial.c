@@ -48,7 +48,7 @@ static void on_failed(void *arg, int p, struct dm_conn *conn, int err)
     (void)arg;
     (void)p;
     (void)err;
-    printf("lost: %s\n", conn->loss.why);
+    printf("lost: %s\n", dm_conn_why(conn));
     n_failed++;
 }
 

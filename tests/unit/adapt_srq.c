@@ -281,7 +281,7 @@ static void one_lost(void)
         many_poll();
     }
     n_spare = srq_of(parties[0].adapt)->n_spare + many_conn(0, victim)->rx.grant - DM_RX_GRANT;
-    FAKE_CALL(fake_break(many_conn(victim, 0)->link[DM_LINK_PIPE].ep));
+    FAKE_CALL(fake_break(many_conn(victim, 0)->links->at[DM_LINK_PIPE].ep));
     while (parties[0].n_failed == 0 || parties[victim].n_failed == 0)
         many_poll();
     CHECK_EQ(srq_of(parties[0].adapt)->n_spare, n_spare);
@@ -304,7 +304,7 @@ static void cheat(void)
     for (int i = 0; i < 3000; i++)
         many_poll();
     CHECK_EQ(parties[0].n_failed, 1);
-    CHECK(strstr(many_conn(0, 1)->loss.why, "more records") != NULL);
+    CHECK(strstr(dm_conn_why(many_conn(0, 1)), "more records") != NULL);
     many_stream(TOTAL, 300, 1);
     many_close();
 }

@@ -45,7 +45,7 @@ static void open_linked(struct dm_rdma *first, uint32_t *value_p)
     first->done = on_told;
     while (dm_adapt_expect_value(conn_of(1), first, value_p) != DM_OK)
         poll_both();
-    while (!conn_of(0)->link[DM_LINK_RDMA].may_post)
+    while (!conn_of(0)->links->at[DM_LINK_RDMA].may_post)
         poll_both();
     CHECK(!dm_conn_can_move(conn_of(0)));
 }
@@ -105,7 +105,7 @@ static void lost(void)
 
     open_linked(&told, &value);
     told.done = on_lost;
-    fake_ep_disconnect(conn_of(1)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    fake_ep_disconnect(conn_of(1)->links->at[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     while (n_told < 1 || sides[0].n_failed < 1 || sides[1].n_failed < 1)
         poll_both();
     CHECK_EQ(n_told, 1);

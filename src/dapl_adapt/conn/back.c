@@ -52,12 +52,12 @@ static bool back_look(struct dm_conn *conn, uint64_t now)
 
         if (ia == conn->ia || ia->caps.is_local)
             continue;
-        if (conn->link[kind].may_post) {
+        if (conn->links->at[kind].may_post) {
             dm_move_back(conn, place);
             conn->failover.n_backs++;
             return true;
         }
-        if (now >= conn->rdmaq[kind - DM_LINK_RDMA].rest_until)
+        if (now >= conn->links->rdmaq[kind - DM_LINK_RDMA].rest_until)
             dm_conn_start(conn, (enum dm_link_kind)kind);
     }
     conn->failover.back_at = dm_clock_after(LOOK_US);

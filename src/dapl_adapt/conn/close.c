@@ -51,7 +51,7 @@ static int close_count(struct dm_adapt *adapt, bool is_active, bool is_to_cut)
 
     dm_conn_for_each (conn, adapt) {
         for (int k = 0; k < DM_LINK_N; k++) {
-            struct dm_link *link = &conn->link[k];
+            struct dm_link *link = &conn->links->at[k];
 
             if (link->state != DM_LINK_UP || link->is_ended || link->is_active != is_active)
                 continue;

@@ -68,13 +68,13 @@ static int connect_failed(struct dm_link *link, const char *why)
     if (conn->ia != NULL)
         snprintf(name, sizeof(name), "%.60s", conn->ia->name);
     pthread_mutex_unlock(&adapt->shared.lock);
-    snprintf(conn->loss.why, sizeof(conn->loss.why),
-             "%s cannot be connected to over %s (%u tries): %s%s", dm_who(adapt, conn->proc).text,
-             name, link->n_tries, why,
-             dm_addr_is_apart(conn) ? "; it is in another network namespace (a container of its "
-                                      "own?), where only providers that reach hosts get to"
-                                    : "");
-    conn->loss.err = DM_FAIL(DM_ECONN, "%s", conn->loss.why);
+    dm_conn_set_why(conn, "%s cannot be connected to over %s (%u tries): %s%s",
+                    dm_who(adapt, conn->proc).text, name, link->n_tries, why,
+                    dm_addr_is_apart(conn)
+                        ? "; it is in another network namespace (a container of its "
+                          "own?), where only providers that reach hosts get to"
+                        : "");
+    conn->loss.err = DM_FAIL(DM_ECONN, "%s", dm_conn_why(conn));
     dm_conn_lose(conn, why);
     return DM_ECONN;
 }
@@ -175,12 +175,14 @@ static void connect_look(struct dm_adapt *adapt)
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
 {
     struct dm_adapt *adapt = conn->adapt;
-    struct dm_link *link = &conn->link[kind];
-    int err;
+    struct dm_link *link;
+    int err = dm_addr_fetch(conn);
 
-    err = dm_addr_fetch(conn);
+    if (err == DM_OK)
+        err = dm_conn_want_links(conn);
     if (err != DM_OK)
         return err;
+    link = &conn->links->at[kind];
     connect_look(adapt);
     pthread_mutex_lock(&adapt->shared.lock);
     if (link->state != DM_LINK_IDLE || dm_conn_is_moving(conn)) {
@@ -328,8 +330,7 @@ int dm_adapt_connect(struct dm_conn *conn)
     err = dm_conn_start(conn, DM_LINK_PIPE);
     if (err != DM_OK && !dm_conn_is_lost(conn)) { /* it cannot even begin: no rail, no address */
         dm_log_error("%s", dm_err_detail());      /* all of it; what the callers keep is shorter */
-        snprintf(conn->loss.why, sizeof(conn->loss.why), "%.*s",
-                 (int)strcspn(dm_err_detail(), "\n"), dm_err_detail());
+        dm_conn_set_why(conn, "%.*s", (int)strcspn(dm_err_detail(), "\n"), dm_err_detail());
         conn->loss.err = err;
         dm_conn_lose(conn, "it cannot be connected to");
     }

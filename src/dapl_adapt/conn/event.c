@@ -28,7 +28,7 @@ static struct dm_link *cm_find_link(struct dm_adapt *adapt, DAT_EP_HANDLE ep)
 
     dm_conn_for_each (conn, adapt) {
         for (int k = 0; k < DM_LINK_N; k++) {
-            link = &conn->link[k];
+            link = &conn->links->at[k];
             if (ep != DAT_HANDLE_NULL && (link->ep == ep || link->dropped == ep))
                 return link;
         }

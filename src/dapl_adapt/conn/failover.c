@@ -130,8 +130,8 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     conn->epoch = epoch;
     dm_conn_set_state(conn, DM_CONN_MOVING);
     for (int k = 0; k < DM_LINK_N; k++)
-        failover_close_link(&conn->link[k]);
-    dm_list_add_tail(&adapt->poll.connecting, &conn->link[DM_LINK_PIPE].wait);
+        failover_close_link(&conn->links->at[k]);
+    dm_list_add_tail(&adapt->poll.connecting, &conn->links->at[DM_LINK_PIPE].wait);
     pthread_mutex_unlock(&adapt->shared.lock);
 }
 
@@ -222,14 +222,14 @@ void dm_conn_flush_counts(struct dm_conn *conn)
     conn->ia->counts.pipe_len += tx->len_sent;
     tx->n_before = tx->n_posted;
     tx->len_sent = 0;
-    conn->ia->n_signalled -= (int)tx->sq.n_signalled + conn->link[DM_LINK_PIPE].is_due;
+    conn->ia->n_signalled -= (int)tx->sq.n_signalled + conn->links->at[DM_LINK_PIPE].is_due;
     tx->sq.n_signalled = 0;
     tx->sq.done = tx->n_posted + tx->n_extra;
     tx->direct.is_pending = false;
     while (tx->direct.n_refs > 0)
         dm_adapt_unreg(conn->adapt, tx->direct.refs[--tx->direct.n_refs]);
     for (int k = 0; k < DM_RDMAQS; k++) {
-        rdmaq = &conn->rdmaq[k];
+        rdmaq = &conn->links->rdmaq[k];
         link = dm_link_of(conn, rdmaq);
         if (rdmaq->ia == NULL)
             continue;
@@ -237,10 +237,10 @@ void dm_conn_flush_counts(struct dm_conn *conn)
         rdmaq->ia->n_probes = 0; /* one connection measures at a time */
         rdmaq->rq_used = 0;
         rdmaq->up_since = 0;
-        conn->adapt->ops->rdma_requeue(conn, rdmaq, &conn->rdmaq[0]);
+        conn->adapt->ops->rdma_requeue(conn, rdmaq, &conn->links->rdmaq[0]);
     }
     for (int k = 0; k < DM_LINK_N; k++)
-        conn->link[k].is_due = false;
+        conn->links->at[k].is_due = false;
 }
 
 static bool failover_is_all_ended(struct dm_conn *conn)
@@ -249,7 +249,8 @@ static bool failover_is_all_ended(struct dm_conn *conn)
 
     pthread_mutex_lock(&conn->adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++)
-        is_so = is_so && (conn->link[k].dropped == DAT_HANDLE_NULL || conn->link[k].is_ended);
+        is_so =
+            is_so && (conn->links->at[k].dropped == DAT_HANDLE_NULL || conn->links->at[k].is_ended);
     pthread_mutex_unlock(&conn->adapt->shared.lock);
     return is_so;
 }
@@ -258,14 +259,14 @@ static bool failover_is_all_ended(struct dm_conn *conn)
 static void failover_next_epoch(struct dm_conn *conn, uint64_t now)
 {
     struct dm_adapt *adapt = conn->adapt;
-    struct dm_link *pipe = &conn->link[DM_LINK_PIPE];
+    struct dm_link *pipe = &conn->links->at[DM_LINK_PIPE];
     bool is_higher = !conn->who.is_higher;
     struct dm_link *link;
 
     adapt->ops->drain_all(adapt); /* what has arrived in time counts */
     pthread_mutex_lock(&adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++) {
-        link = &conn->link[k];
+        link = &conn->links->at[k];
         dm_conn_free_ep(link->conn->adapt, &link->dropped);
         dm_conn_forget_notes(link);
         atomic_fetch_add_explicit(&link->gen, 1, memory_order_relaxed);
@@ -291,9 +292,10 @@ static void failover_next_epoch(struct dm_conn *conn, uint64_t now)
 static void failover_give_up(struct dm_conn *conn, const char *why)
 {
     struct dm_adapt *adapt = conn->adapt;
+    char text[400];
     struct dm_strbuf sb;
 
-    dm_strbuf_init(&sb, conn->loss.why, sizeof(conn->loss.why));
+    dm_strbuf_init(&sb, text, sizeof(text));
     dm_strbuf_addf(&sb, "%s: connection lost over %s (%s); not made again: %s",
                    dm_who(adapt, conn->proc).text,
                    conn->failover.broken != NULL ? conn->failover.broken->name : conn->ia->name,
@@ -302,7 +304,8 @@ static void failover_give_up(struct dm_conn *conn, const char *why)
         dm_strbuf_addf(&sb, "%s %s: %s", i == 0 ? ";" : ",",
                        adapt->rails.ias[conn->rails.pair[i][0]]->name,
                        conn->failover.causes[i] != NULL ? conn->failover.causes[i] : "not tried");
-    conn->loss.err = adapt->is_quiet ? DM_EPEER : DM_FAIL(DM_EPEER, "%s", conn->loss.why);
+    dm_conn_set_why(conn, "%s", text);
+    conn->loss.err = adapt->is_quiet ? DM_EPEER : DM_FAIL(DM_EPEER, "%s", text);
     dm_conn_lose(conn, NULL);
 }
 
@@ -324,7 +327,7 @@ static bool failover_is_gone(const struct dm_conn *conn, uint64_t now)
 
 void dm_move_refused(struct dm_conn *conn, int event, const char *why)
 {
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     uint64_t now = dm_clock_ns();
     unsigned n = link->n_tries < RETRY_MAX ? link->n_tries : RETRY_MAX;
 
@@ -351,7 +354,7 @@ void dm_move_refused(struct dm_conn *conn, int event, const char *why)
 
 int dm_move_timer(struct dm_conn *conn, uint64_t now)
 {
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     struct dm_adapt *adapt = conn->adapt;
 
     if (dm_link_state(link) == DM_LINK_CLOSING) {
@@ -389,7 +392,7 @@ static void move_back_done(const struct dm_conn *conn)
 
 void dm_move_done(struct dm_conn *conn)
 {
-    const struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    const struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     struct dm_adapt *adapt = conn->adapt;
 
     dm_conn_set_state(conn, DM_CONN_UP);

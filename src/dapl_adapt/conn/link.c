@@ -126,7 +126,8 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
                           struct dm_conn_private *priv_p)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    const struct dm_ia *ia = link >= DM_LINK_EXTRA ? conn->rdmaq[link - DM_LINK_RDMA].ia : conn->ia;
+    const struct dm_ia *ia =
+        link >= DM_LINK_EXTRA ? conn->links->rdmaq[link - DM_LINK_RDMA].ia : conn->ia;
 
     memset(priv_p, 0, sizeof(*priv_p));
     private_begin(adapt, kind, priv_p);
@@ -229,7 +230,7 @@ void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p)
     if (link->kind >= DM_LINK_EXTRA) { /* not a rail of the region: what measuring overwrites */
         lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)(adapt->mem.probe + DM_PROBE_LEN);
         lmr_p->lmr_context =
-            adapt->mem.probe_lmr[conn->rdmaq[link->kind - DM_LINK_RDMA].ia->index].lctx;
+            adapt->mem.probe_lmr[conn->links->rdmaq[link->kind - DM_LINK_RDMA].ia->index].lctx;
     } else {
         lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)conn->ctl->first;
         lmr_p->lmr_context = conn->region.lmr.lctx;

@@ -38,18 +38,18 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     if (conn->loss.err == DM_OK)
         conn->loss.err = DM_EPEER;
     if (conn->parting.is_over)
-        snprintf(conn->loss.why, sizeof(conn->loss.why), "%s has closed the connection",
-                 dm_who(adapt, conn->proc).text);
+        dm_conn_set_why(conn, "%s has closed the connection", dm_who(adapt, conn->proc).text);
     else if (conn->loss.err == DM_EPEER && !adapt->is_quiet && text != NULL)
-        snprintf(conn->loss.why, sizeof(conn->loss.why), "%s: connection lost (%s)",
-                 dm_who(adapt, conn->proc).text, text);
+        dm_conn_set_why(conn, "%s: connection lost (%s)", dm_who(adapt, conn->proc).text, text);
     pthread_mutex_lock(&adapt->shared.lock);
-    for (int k = 0; k < DM_LINK_N; k++) {
-        if (conn->link[k].state == DM_LINK_UP)
-            dm_conn_cut(&conn->link[k]);
-        conn->link[k].state = DM_LINK_LOST;
-        dm_conn_turn_away(&conn->link[k]);
-        dm_list_del(&conn->link[k].wait);
+    if (!dm_conn_has_links(conn))
+        dm_conn_lose_links(conn);
+    for (int k = 0; k < DM_LINK_N && dm_conn_has_links(conn); k++) {
+        if (conn->links->at[k].state == DM_LINK_UP)
+            dm_conn_cut(&conn->links->at[k]);
+        conn->links->at[k].state = DM_LINK_LOST;
+        dm_conn_turn_away(&conn->links->at[k]);
+        dm_list_del(&conn->links->at[k].wait);
     }
     pthread_mutex_unlock(&adapt->shared.lock);
     if (foreign != NULL && foreign->n_refs == 0)
@@ -58,5 +58,5 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
 
 const char *dm_adapt_lost_why(const struct dm_conn *conn)
 {
-    return dm_conn_is_lost(conn) ? conn->loss.why : "";
+    return dm_conn_is_lost(conn) ? dm_conn_why(conn) : "";
 }

@@ -87,7 +87,7 @@ static void parting_see_end(struct dm_conn *conn)
         conn->rx.left > 0)
         return;
     conn->parting.is_end_seen = true;
-    conn->link[DM_LINK_PIPE].may_post = true; /* the connector has spoken */
+    conn->links->at[DM_LINK_PIPE].may_post = true; /* the connector has spoken */
 }
 
 /* Nothing is queued here or above. */
@@ -139,7 +139,7 @@ static void parting_over(struct dm_conn *conn)
     pthread_mutex_lock(&adapt->shared.lock);
     conn->parting.is_over = true;
     for (int k = 0; k < DM_LINK_N; k++)
-        parting_close_link(&conn->link[k], &conn->parting.until);
+        parting_close_link(&conn->links->at[k], &conn->parting.until);
     pthread_mutex_unlock(&adapt->shared.lock);
     dm_conn_lose(conn, NULL);
 }
@@ -166,7 +166,7 @@ static bool parting_is_connecting(const struct dm_conn *conn)
     bool is_so;
 
     pthread_mutex_lock(&conn->adapt->shared.lock);
-    is_so = conn->link[DM_LINK_PIPE].state != DM_LINK_IDLE;
+    is_so = conn->links->at[DM_LINK_PIPE].state != DM_LINK_IDLE;
     pthread_mutex_unlock(&conn->adapt->shared.lock);
     return is_so && !conn->parting.is_gone;
 }
@@ -177,8 +177,8 @@ static bool parting_is_closed(const struct dm_conn *conn)
 
     pthread_mutex_lock(&conn->adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++)
-        is_so = is_so && conn->link[k].ep == DAT_HANDLE_NULL &&
-                conn->link[k].dropped == DAT_HANDLE_NULL;
+        is_so = is_so && conn->links->at[k].ep == DAT_HANDLE_NULL &&
+                conn->links->at[k].dropped == DAT_HANDLE_NULL;
     pthread_mutex_unlock(&conn->adapt->shared.lock);
     return is_so;
 }
@@ -196,9 +196,9 @@ static bool parting_is_done(struct dm_conn *conn)
     adapt->ops->drain_all(adapt);
     pthread_mutex_lock(&adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++) {
-        dm_conn_free_ep(conn->adapt, &conn->link[k].ep);
-        dm_conn_free_ep(conn->adapt, &conn->link[k].dropped);
-        atomic_fetch_add_explicit(&conn->link[k].gen, 1, memory_order_relaxed);
+        dm_conn_free_ep(conn->adapt, &conn->links->at[k].ep);
+        dm_conn_free_ep(conn->adapt, &conn->links->at[k].dropped);
+        atomic_fetch_add_explicit(&conn->links->at[k].gen, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&adapt->shared.lock);
     if (conn->ia != NULL)

@@ -78,7 +78,7 @@ static bool passive_is_early(const struct dm_link *link, const struct dm_ia *ia)
         return true;
     if (link->kind == DM_LINK_RDMA && conn->ia != ia)
         return true;
-    return link->kind != DM_LINK_PIPE && conn->link[DM_LINK_PIPE].state < DM_LINK_ACCEPTING;
+    return link->kind != DM_LINK_PIPE && conn->links->at[DM_LINK_PIPE].state < DM_LINK_ACCEPTING;
 }
 
 /* That instance of the connection to a process. Lock held. */
@@ -133,8 +133,8 @@ static enum dm_reject passive_foreign(struct dm_adapt *adapt, const struct dm_co
     conn = dm_conn_find(adapt, proc->number);
     if (conn != NULL && conn->who.theirs != 0 && conn->who.theirs != priv->mine) {
         /* it comes anew, so it has closed what was before */
-        dm_conn_note(&conn->link[DM_LINK_PIPE], DM_NOTE_GONE);
-        return conn->link[DM_LINK_PIPE].state == DM_LINK_LOST && !conn->parting.is_over &&
+        dm_conn_note(&conn->links->at[DM_LINK_PIPE], DM_NOTE_GONE);
+        return conn->links->at[DM_LINK_PIPE].state == DM_LINK_LOST && !conn->parting.is_over &&
                        proc->state == DM_PROC_KNOWN
                    ? DM_REJECT_LOST
                    : DM_REJECT_AGAIN;
@@ -173,9 +173,11 @@ static enum dm_reject passive_identify(struct dm_adapt *adapt, struct dm_ia *ia,
     struct dm_conn *conn = NULL;
     enum dm_reject reason = passive_find(adapt, priv, token, &conn);
 
+    if (reason == DM_REJECT_NONE && dm_conn_make_links(conn) != DM_OK)
+        reason = DM_REJECT_NOMEM;
     if (reason != DM_REJECT_NONE)
         return reason;
-    *link_p = &conn->link[priv->link];
+    *link_p = &conn->links->at[priv->link];
     if ((*link_p)->state == DM_LINK_LOST)
         return conn->parting.is_over ? DM_REJECT_CLOSED : DM_REJECT_LOST;
     if (priv->epoch != conn->epoch)

@@ -50,7 +50,7 @@ static int pipe_first_up(struct dm_conn *conn)
     dm_conn_count_in(conn);
     dm_active_add(conn->adapt, conn);
     err = conn->adapt->ops->pipe_up(conn);
-    if (conn->link[DM_LINK_PIPE].is_active)
+    if (conn->links->at[DM_LINK_PIPE].is_active)
         writable_due(conn);
     return err;
 }
@@ -73,10 +73,10 @@ static int pipe_up_again(struct dm_conn *conn)
 
 static int pipe_up(struct dm_conn *conn)
 {
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     int err = DM_OK;
 
-    conn->rdmaq[0].peer_rail = link->answer.rail;
+    conn->links->rdmaq[0].peer_rail = link->answer.rail;
     conn->failover.up_since = dm_clock_ns();
     conn->peer_probe.addr = link->answer.probe;
     conn->peer_probe.ctx = link->answer.probe_ctx;

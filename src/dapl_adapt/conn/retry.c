@@ -51,7 +51,7 @@ void dm_retry_lost(struct dm_conn *conn, const struct dm_ia *ia)
 
     if (place < 0)
         return;
-    rdmaq = &conn->rdmaq[dm_retry_link(conn, place) - DM_LINK_RDMA];
+    rdmaq = &conn->links->rdmaq[dm_retry_link(conn, place) - DM_LINK_RDMA];
     conn->adapt->rails.ias[conn->rails.pair[place][0]]->counts.n_lost++;
     retry_forget(rdmaq, ia == conn->ia ? conn->failover.up_since : rdmaq->up_since, dm_clock_ns());
     rdmaq->n_broken += rdmaq->n_broken == 0;

@@ -41,8 +41,8 @@ int dm_conn_init_all(struct dm_adapt *adapt)
     return adapt->procs.at != NULL ? DM_OK : DM_ENOMEM;
 }
 
-/* Who it is, and which instance of the connection this is. False: nobody. */
-static bool conn_identify(struct dm_conn *conn)
+/* Who it is, and which instance of the connection this is. */
+static int conn_identify(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
     struct dm_conn_who *who = &conn->who;
@@ -52,15 +52,17 @@ static bool conn_identify(struct dm_conn *conn)
     } else {
         who->foreign = dm_proc_of(adapt, conn->proc);
         if (who->foreign == NULL || who->foreign->state == DM_PROC_FREE)
-            return false;
+            return DM_FAIL(DM_EINTERN, "no process has number %d", conn->proc);
         who->id = who->foreign->id;
+        if (dm_conn_make_links(conn) != DM_OK)
+            return DM_ENOMEM;
         for (int k = 0; k < DM_LINK_N; k++) /* what comes late of the last one does not count */
-            atomic_init(&conn->link[k].gen, who->foreign->gens[k]);
+            atomic_init(&conn->links->at[k].gen, who->foreign->gens[k]);
     }
     who->is_higher = dm_proc_id_compare(who->id, adapt->self) > 0;
     who->mine = adapt->procs.n_instances % DM_INSTANCES + 1;
     adapt->procs.n_instances = who->mine;
-    return true;
+    return DM_OK;
 }
 
 struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
@@ -78,9 +80,9 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     memset(conn, 0, sizeof(*conn));
     conn->adapt = adapt;
     conn->proc = proc;
-    if (!conn_identify(conn)) {
+    dm_conn_init_links(conn);
+    if (conn_identify(conn) != DM_OK) {
         free(conn);
-        (void)DM_FAIL(DM_EINTERN, "no process has number %d", proc);
         return NULL;
     }
     conn->active = -1;
@@ -90,12 +92,6 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     conn->rx.has_datagrams = conn->who.foreign == NULL;
     dm_list_init(&conn->rx.datagrams.unread);
     dm_list_init(&conn->tx.datagrams.blocked);
-    for (int k = 0; k < DM_LINK_N; k++) {
-        conn->link[k].conn = conn;
-        conn->link[k].kind = (enum dm_link_kind)k;
-        dm_list_init(&conn->link[k].note);
-        dm_list_init(&conn->link[k].wait);
-    }
     conn->next_made = atomic_load_explicit(&adapt->all, memory_order_relaxed);
     atomic_store_explicit(&adapt->all, conn, memory_order_release);
     atomic_store_explicit(&adapt->conns[proc], conn, memory_order_release);
@@ -132,18 +128,15 @@ void dm_conn_drop_datagrams(struct dm_conn *conn)
     dm_list_del(&conn->tx.datagrams.blocked);
 }
 
-void dm_conn_free(struct dm_conn *conn, bool is_end)
+static void conn_free_links(struct dm_conn *conn)
 {
-    struct dm_adapt *adapt = conn->adapt;
+    struct dm_conn_links *links = conn->links;
 
-    conn_unlink(conn);
-    if (conn->tx.pending.row != NULL)
-        dm_pending_leave(conn);
     for (int k = 0; k < DM_LINK_N; k++) {
-        struct dm_link *link = &conn->link[k];
+        struct dm_link *link = &links->at[k];
 
-        dm_conn_free_ep(link->conn->adapt, &link->ep);
-        dm_conn_free_ep(link->conn->adapt, &link->dropped);
+        dm_conn_free_ep(conn->adapt, &link->ep);
+        dm_conn_free_ep(conn->adapt, &link->dropped);
         dm_conn_turn_away(link);
         dm_conn_forget_notes(link);
         dm_list_del(&link->wait);
@@ -151,7 +144,19 @@ void dm_conn_free(struct dm_conn *conn, bool is_end)
             conn->who.foreign->gens[k] = atomic_load_explicit(&link->gen, memory_order_relaxed);
     }
     for (int k = 0; k < DM_RDMAQS; k++)
-        free(conn->rdmaq[k].posted);
+        free(links->rdmaq[k].posted);
+    free(links);
+}
+
+void dm_conn_free(struct dm_conn *conn, bool is_end)
+{
+    struct dm_adapt *adapt = conn->adapt;
+
+    conn_unlink(conn);
+    if (conn->tx.pending.row != NULL)
+        dm_pending_leave(conn);
+    if (dm_conn_has_links(conn))
+        conn_free_links(conn);
     while (conn->tx.direct.n_refs > 0)
         dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
     dm_conn_drop_datagrams(conn);
@@ -165,6 +170,7 @@ void dm_conn_free(struct dm_conn *conn, bool is_end)
     dm_region_free(&conn->ring.shadow, is_end);
     dm_region_free(&conn->region, is_end);
     free(conn->addr);
+    free(conn->loss.why);
     free(conn);
 }
 
@@ -195,7 +201,8 @@ void dm_conn_count_out(struct dm_conn *conn)
 
 bool dm_conn_is_complete(const struct dm_conn *conn)
 {
-    return conn->was_up && conn->link[DM_LINK_PIPE].may_post && conn->link[DM_LINK_RDMA].may_post;
+    return conn->was_up && conn->links->at[DM_LINK_PIPE].may_post &&
+           conn->links->at[DM_LINK_RDMA].may_post;
 }
 
 static void active_count_plain(struct dm_poll *poll, int n)

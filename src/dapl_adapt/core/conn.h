@@ -99,7 +99,13 @@ struct dm_conn_rails {
 struct dm_conn_loss {
     int err;        /* what `failed` gets */
     bool is_silent; /* it is not called */
-    char why[400];
+    char *why;      /* NULL: it is not lost, or there was no memory for it; dm_conn_why */
+};
+
+/* A process may be sent datagrams and never be connected: so these are made then. */
+struct dm_conn_links {
+    struct dm_link at[DM_LINK_N];
+    struct dm_rdmaq rdmaq[DM_RDMAQS]; /* of at[DM_LINK_RDMA] and following */
 };
 
 /* The peer's plain memory to measure with; addr 0: there is none. */
@@ -132,13 +138,13 @@ struct dm_conn {
     struct dm_conn_failover failover;
     struct dm_region region;
     struct dm_conn_ring ring;
-    struct dm_link link[DM_LINK_N];
+    struct dm_conn_links
+        *_Atomic links; /* before it is first connected: shared ones, never written */
     struct dm_conn_rails rails;
     struct dm_addr *addr; /* NULL: not fetched yet */
     struct dm_conn_loss loss;
-    struct dm_rdmaq rdmaq[DM_RDMAQS]; /* of link[DM_LINK_RDMA] and following */
-    int sq_size;                      /* requests of the pipe */
-    int rq_size;                      /* and of each RDMA queue at most */
+    int sq_size; /* requests of the pipe */
+    int rq_size; /* and of each RDMA queue at most */
     struct dm_peer_probe peer_probe;
 };
 
@@ -156,6 +162,21 @@ bool dm_conn_has_pending(const struct dm_conn *conn);
 /* Go to another state, and keep dm_adapt's counts of states. The main thread. */
 void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state);
 
+/*
+ * Links are the same idle, or lost, ones for all that have none of their own. To make them is for whoever
+ * connects, holding the lock (want: without it, the main thread): DM_ENOMEM. That of one which is lost does
+ * nothing.
+ */
+void dm_conn_init_links(struct dm_conn *conn);
+int dm_conn_make_links(struct dm_conn *conn);
+int dm_conn_want_links(struct dm_conn *conn);
+bool dm_conn_has_links(const struct dm_conn *conn);
+/* It has none, and will not be connected. */
+void dm_conn_lose_links(struct dm_conn *conn);
+/* Why it is lost: a later text replaces an earlier one. "": nobody has said, or there was no memory. */
+void dm_conn_set_why(struct dm_conn *conn, const char *format, ...) DM_PRINTF(2, 3);
+const char *dm_conn_why(const struct dm_conn *conn);
+
 /* For good. */
 static inline bool dm_conn_is_lost(const struct dm_conn *conn)
 {
@@ -169,12 +190,14 @@ static inline bool dm_conn_is_moving(const struct dm_conn *conn)
 
 static inline struct dm_link *dm_link_of(struct dm_conn *conn, const struct dm_rdmaq *rdmaq)
 {
-    return &conn->link[DM_LINK_RDMA + (rdmaq - conn->rdmaq)];
+    struct dm_conn_links *links = conn->links;
+
+    return &links->at[DM_LINK_RDMA + (rdmaq - links->rdmaq)];
 }
 
 static inline struct dm_rdmaq *dm_rdmaq_of(struct dm_link *link)
 {
-    return &link->conn->rdmaq[link->kind - DM_LINK_RDMA];
+    return &link->conn->links->rdmaq[link->kind - DM_LINK_RDMA];
 }
 
 #endif

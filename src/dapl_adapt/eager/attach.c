@@ -31,7 +31,7 @@ int dm_eager_prepare(struct dm_conn *conn, DAT_EP_HANDLE ep)
 
 int dm_eager_up(struct dm_conn *conn)
 {
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     int err;
 
     if (conn->epoch > 0)

@@ -154,7 +154,7 @@ bool dm_eager_part(struct dm_conn *conn)
 {
     DAT_RETURN rc;
 
-    if (conn->state != DM_CONN_UP || !conn->link[DM_LINK_PIPE].may_post)
+    if (conn->state != DM_CONN_UP || !conn->links->at[DM_LINK_PIPE].may_post)
         return false;
     if (!credit_may_disconnect(conn))
         dm_eager_refill(conn);
@@ -173,7 +173,7 @@ void dm_eager_flush(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (dm_conn_is_lost(conn) || !conn->link[DM_LINK_PIPE].may_post)
+    if (dm_conn_is_lost(conn) || !conn->links->at[DM_LINK_PIPE].may_post)
         return;
     if ((dm_conn_can_move(conn) || conn->who.foreign != NULL) && credit_may_disconnect(conn)) {
         if (credit_write_disconnect(conn) != DAT_SUCCESS)
@@ -188,7 +188,7 @@ void dm_eager_credit(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (dm_conn_is_lost(conn) || !conn->link[DM_LINK_PIPE].may_post)
+    if (dm_conn_is_lost(conn) || !conn->links->at[DM_LINK_PIPE].may_post)
         return;
     if (tx->protocol == DM_RECORD_SEND) {
         credit_by_send(conn);

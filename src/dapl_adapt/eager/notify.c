@@ -46,12 +46,12 @@ static bool notify_has_space(struct dm_conn *conn, uint32_t reserve)
 static bool notify_may_post(const struct dm_conn *conn)
 {
     return conn->was_up && !dm_conn_is_lost(conn) && !dm_conn_is_moving(conn) &&
-           conn->tx.n_redo == 0 && conn->link[DM_LINK_PIPE].may_post;
+           conn->tx.n_redo == 0 && conn->links->at[DM_LINK_PIPE].may_post;
 }
 
 static DAT_RETURN notify_post_recv(struct dm_conn *conn)
 {
-    const struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    const struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     DAT_LMR_TRIPLET *lmr = &conn->rx.notify;
     DAT_RETURN rc;
 

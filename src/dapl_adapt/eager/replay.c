@@ -119,7 +119,7 @@ int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
 /* The connector's first message of an epoch after the first: the other side may speak then. */
 static int replay_speak_first(struct dm_conn *conn)
 {
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     struct dm_tx *tx = &conn->tx;
     struct dm_tx_desc own, *desc = dm_tx_desc(tx, &own);
     DAT_RETURN rc;
@@ -141,7 +141,7 @@ static int replay_speak_first(struct dm_conn *conn)
 
 int dm_eager_resume(struct dm_conn *conn)
 {
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_link *link = &conn->links->at[DM_LINK_PIPE];
     const struct dm_conn_private *priv = &link->answer;
     struct dm_tx *tx = &conn->tx;
     int err;

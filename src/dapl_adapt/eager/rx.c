@@ -92,9 +92,9 @@ void dm_eager_next(struct dm_conn *conn)
     dm_rx_ring_next(&rx->ring, &rx->idle, rx->n_slots, word);
     __builtin_prefetch((char *)rx->ring.trailer + rx->ring.step); /* of the record after the next */
     rx->n_consumed++;
-    if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
+    if (dm_unlikely(!conn->links->at[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
         /* the connector has spoken: we may too (later epochs: replay.c) */
-        conn->link[DM_LINK_PIPE].may_post = true;
+        conn->links->at[DM_LINK_PIPE].may_post = true;
         dm_eager_datagrams_count(conn);
         dm_eager_refill(conn);
         if (!conn->is_writable_due) {

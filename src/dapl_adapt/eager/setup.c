@@ -150,8 +150,8 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     char *shadow = setup_find_shadow(conn);
     bool is_first = tx->ring.gen == 0, has_cells;
 
-    tx->ep = conn->link[DM_LINK_PIPE].ep;
-    tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
+    tx->ep = conn->links->at[DM_LINK_PIPE].ep;
+    tx->cookie = dm_cookie_base(&conn->links->at[DM_LINK_PIPE]);
     if (is_first) {
         tx->n_slots = conn->ring.n_slots;
         setup_ring(&tx->ring, shadow, conn->ring.stride, conn->ring.stride);
@@ -175,7 +175,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
     conn->is_armed = false;
-    has_cells = is_first && tx->place.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
+    has_cells = is_first && tx->place.is_short && !conn->links->at[DM_LINK_PIPE].answer.moves;
     dm_eager_place_pack(conn, setup_packs(conn));
     if (has_cells)
         setup_cells(conn, addr);
@@ -183,7 +183,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
         dm_eager_place_start(conn, has_cells);
         dm_eager_datagrams_end(conn, has_cells && conn->who.foreign == NULL);
     }
-    if (has_cells && conn->link[DM_LINK_PIPE].answer.pending && dm_conn_has_pending(conn) &&
+    if (has_cells && conn->links->at[DM_LINK_PIPE].answer.pending && dm_conn_has_pending(conn) &&
         dm_addr_join_pending(conn))
         dm_active_join_pending(conn);
 }

@@ -61,7 +61,8 @@ static DAT_RETURN sr_post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t 
         lmr[n++] = sr_segment(conn, sr_cell(rx, slot), first);
     lmr[n++] = sr_segment(conn, at + first, rx->stride - first);
     dm_serial_enter(conn->ia->is_serial);
-    rc = DAT_EP_POST_RECV(ep, n, lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
+    rc = DAT_EP_POST_RECV(ep, n, lmr,
+                          dm_cookie(DM_COOKIE_RECV, &conn->links->at[DM_LINK_PIPE], slot),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(conn->ia->is_serial);
     return rc;
@@ -163,9 +164,10 @@ int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)
         dm_eager_srq_release(conn, slot);
         return DM_OK;
     }
-    if (dm_conn_is_lost(conn) || rx_ep == DAT_HANDLE_NULL || rx_ep != conn->link[DM_LINK_PIPE].ep)
+    if (dm_conn_is_lost(conn) || rx_ep == DAT_HANDLE_NULL ||
+        rx_ep != conn->links->at[DM_LINK_PIPE].ep)
         return DM_OK; /* no endpoint takes it now; what arrived is still read */
-    rc = sr_post_slot(conn, conn->link[DM_LINK_PIPE].ep, slot);
+    rc = sr_post_slot(conn, conn->links->at[DM_LINK_PIPE].ep, slot);
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);
     return DM_OK;

@@ -54,7 +54,7 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
 
     if (dm_conn_is_lost(conn))
         return false;
-    if (conn->was_up && conn->link[DM_LINK_PIPE].may_post)
+    if (conn->was_up && conn->links->at[DM_LINK_PIPE].may_post)
         dm_eager_refill(conn);
     else if (!dm_eager_datagram_waits(conn))
         dm_adapt_connect(conn);

@@ -70,7 +70,7 @@ static void dto_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *
     }
     if (dto->status == DAT_DTO_SUCCESS)
         dm_eager_sr_arrived(conn, slot, dto->transfered_length);
-    else if (conn->was_up && conn->link[DM_LINK_PIPE].is_reported)
+    else if (conn->was_up && conn->links->at[DM_LINK_PIPE].is_reported)
         dm_conn_break(conn, dm_conn_gone_text(conn));
 }
 
@@ -118,10 +118,10 @@ static void dto_blame_memory(struct dm_conn *conn, const char *text)
     if (dm_conn_is_lost(conn) || adapt->is_quiet)
         return;
     conn->loss.err = DM_EPROVIDER;
-    snprintf(conn->loss.why, sizeof(conn->loss.why),
-             "%s: connection lost (%s), as when the memory of a message or window "
-             "is unmapped, protected, or of a file that has become shorter",
-             dm_who(adapt, conn->proc).text, text);
+    dm_conn_set_why(conn,
+                    "%s: connection lost (%s), as when the memory of a message or window "
+                    "is unmapped, protected, or of a file that has become shorter",
+                    dm_who(adapt, conn->proc).text, text);
 }
 
 static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
@@ -180,7 +180,7 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
             dto_shared(ia, dto, number);
         return; /* else libdapl's, of an endpoint that is gone: its cookies were freed with it */
     }
-    link = &conn->link[k];
+    link = &conn->links->at[k];
     if (dm_unlikely((uint8_t)(cookie >> 24) !=
                     atomic_load_explicit(&link->gen, memory_order_relaxed)))
         return; /* of an endpoint that is gone: it does not count any more */
@@ -308,8 +308,8 @@ static void async_event(struct dm_ia *ia, const DAT_EVENT *event)
         pthread_mutex_lock(&adapt->shared.lock);
         dm_conn_for_each (one, adapt) {
             for (int k = 0; k < DM_LINK_N; k++) {
-                if (one->link[k].ep == handle && one->link[k].state == DM_LINK_UP)
-                    link = &one->link[k];
+                if (one->links->at[k].ep == handle && one->links->at[k].state == DM_LINK_UP)
+                    link = &one->links->at[k];
             }
         }
         pthread_mutex_unlock(&adapt->shared.lock);

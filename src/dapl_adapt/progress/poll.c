@@ -52,7 +52,7 @@ static void poll_report_done(struct dm_adapt *adapt)
         if (dm_unlikely(rdma->is_atomic))
             dm_atomic_done(adapt, rdma);
         else if (err != DM_OK)
-            DM_FAIL(err, "%s", rdma->conn->loss.why);
+            DM_FAIL(err, "%s", dm_conn_why(rdma->conn));
         rdma->done(rdma, err);
     }
 }
@@ -66,7 +66,8 @@ static void poll_report_writable(struct dm_adapt *adapt)
         conn = adapt->poll.active[i];
         if (!conn->tx.is_blocked && !conn->is_writable_due)
             continue;
-        if (conn->tx.n_avail == 0 && conn->link[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn))
+        if (conn->tx.n_avail == 0 && conn->links->at[DM_LINK_PIPE].may_post &&
+            !dm_conn_is_lost(conn))
             dm_eager_refill(conn);
         if (conn->tx.n_avail == 0)
             continue;
@@ -112,7 +113,7 @@ static void poll_report_failed(struct dm_adapt *adapt)
         dm_rdma_fail(conn);
         if (conn->loss.is_silent)
             continue;
-        DM_FAIL(conn->loss.err, "%s", conn->loss.why);
+        DM_FAIL(conn->loss.err, "%s", dm_conn_why(conn));
         adapt->ev.failed(adapt->ev.arg, conn->proc, conn, conn->loss.err);
     }
 }

@@ -371,14 +371,14 @@ static struct dm_rdmaq *words_rdmaq(struct dm_conn *conn, const struct dm_ia *ia
     int rail;
 
     if (conn->ia == ia)
-        return &conn->rdmaq[0];
+        return &conn->links->rdmaq[0];
     if (dm_addr_fetch(conn) != DM_OK)
         return NULL;
     rail = dm_conn_rail_of(conn, ia);
     if (rail < 0)
         return NULL;
-    return &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA +
-                        conn->rails.pair[rail][conn->who.is_higher ? 0 : 1]];
+    return &conn->links->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA +
+                               conn->rails.pair[rail][conn->who.is_higher ? 0 : 1]];
 }
 
 /* DM_OK: requests can be posted there. DM_EAGAIN: it is being connected. */
@@ -414,7 +414,7 @@ int dm_adapt_word_op(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
     if (conn == NULL)
         return DM_ENOMEM;
     if (dm_conn_is_lost(conn))
-        return DM_FAIL(DM_EPEER, "%s", conn->loss.why);
+        return DM_FAIL(DM_EPEER, "%s", dm_conn_why(conn));
     if (!conn->was_up)
         return dm_adapt_connect(conn) == DM_OK ? DM_EAGAIN : DM_EPEER;
     if (dm_conn_is_moving(conn))

@@ -257,10 +257,10 @@ bool dm_rdma_has_keys(const struct dm_rdmaq *rdmaq, const struct dm_rdma *rdma)
 
 bool dm_rdma_is_starved(const struct dm_conn *conn)
 {
-    const struct dm_rdma *rdma = conn->rdmaq[0].queue_head;
+    const struct dm_rdma *rdma = conn->links->rdmaq[0].queue_head;
 
     return rdma != NULL && rdma->left > 0 && !rdma->is_atomic &&
-           !dm_rdma_has_keys(&conn->rdmaq[0], rdma);
+           !dm_rdma_has_keys(&conn->links->rdmaq[0], rdma);
 }
 
 /* Post the next part of a transfer, or the read behind it. */
@@ -358,7 +358,7 @@ bool dm_rdma_is_wanted(const struct dm_conn *conn)
     bool is_so = false;
 
     for (int k = 0; k < DM_RDMAQS; k++)
-        is_so = is_so || conn->rdmaq[k].queue_head != NULL;
+        is_so = is_so || conn->links->rdmaq[k].queue_head != NULL;
     return is_so;
 }
 
@@ -368,7 +368,7 @@ void dm_rdmaq_fail(struct dm_conn *conn)
     struct dm_rdma *rdma;
 
     for (int k = 0; k < DM_RDMAQS; k++) {
-        rdmaq = &conn->rdmaq[k];
+        rdmaq = &conn->links->rdmaq[k];
         while ((rdma = rdmaq->queue_head) != NULL) {
             rdmaq_dequeue(rdmaq);
             rdma->left = 0;
@@ -446,7 +446,7 @@ void dm_rdmaq_break(struct dm_link *link)
         rdmaq->ia->n_signalled -= rdmaq->rq_used + link->is_due;
     link->is_due = false;
     rdmaq->rq_used = 0;
-    dm_rdma_requeue(conn, rdmaq, &conn->rdmaq[0]);
-    if (conn->link[DM_LINK_RDMA].may_post)
-        dm_rdma_push(conn, &conn->rdmaq[0]);
+    dm_rdma_requeue(conn, rdmaq, &conn->links->rdmaq[0]);
+    if (conn->links->at[DM_LINK_RDMA].may_post)
+        dm_rdma_push(conn, &conn->links->rdmaq[0]);
 }

@@ -56,6 +56,9 @@ static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, s
         rdma->done(rdma, DM_OK);
         return DM_OK;
     }
+    err = dm_conn_want_links(conn);
+    if (err != DM_OK)
+        return err;
     if (mr == NULL) {
         err = dm_adapt_reg(adapt, local, len, &rdma->mr);
         if (err != DM_OK)
@@ -64,7 +67,7 @@ static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, s
     }
     if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->rails.n_ias == 1) || value != NULL ||
         !dm_stripe_start(conn, rdma))
-        dm_rdma_start(conn, &conn->rdmaq[0], rdma);
+        dm_rdma_start(conn, &conn->links->rdmaq[0], rdma);
     return DM_OK;
 }
 

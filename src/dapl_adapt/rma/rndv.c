@@ -57,8 +57,8 @@ static bool probe_post(void *arg, uint32_t offset, uint32_t len)
     const struct move *move = arg;
     struct dm_conn *conn = move->conn;
     const struct dm_adapt *adapt = conn->adapt;
-    const struct dm_link *link = &conn->link[DM_LINK_RDMA];
-    struct dm_rdmaq *rdmaq = &conn->rdmaq[0];
+    const struct dm_link *link = &conn->links->at[DM_LINK_RDMA];
+    struct dm_rdmaq *rdmaq = &conn->links->rdmaq[0];
     uint32_t place = conn->ia->rndv.n_descs % DM_PROBE_DESCS;
     DAT_LMR_TRIPLET *lmr = &conn->ia->rndv.descs[place].lmr;
     DAT_RMR_TRIPLET *rmr = &conn->ia->rndv.descs[place].rmr;
@@ -185,7 +185,7 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
     if (dm_unlikely(conn->ia->rndv.choice == DM_RNDV_AUTO)) {
         if (conn->ring.has_srq || conn->ring.peer_has_srq) /* no ring to measure with */
             return DM_RNDV_READ;
-        if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
+        if (!conn->links->at[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
             dm_conn_start(conn, DM_LINK_RDMA);
             return DM_RNDV_READ;
         }
@@ -255,7 +255,7 @@ bool dm_adapt_rndv_may_split(const struct dm_conn *conn, size_t len, uint64_t po
 {
     if (len < SPLIT_LEAST || polls_until == 0 || dm_cfg()->rndv != DM_RNDV_AUTO)
         return false;
-    if (!conn->was_up || dm_conn_is_lost(conn) || !conn->link[DM_LINK_RDMA].may_post)
+    if (!conn->was_up || dm_conn_is_lost(conn) || !conn->links->at[DM_LINK_RDMA].may_post)
         return false;
     return conn->ia->rndv.select.is_on && rndv_both_copy(conn) &&
            dm_clock_ns() + SPLIT_LEAST_NS < polls_until;

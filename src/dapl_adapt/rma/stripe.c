@@ -86,13 +86,13 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, const struct dm_rdma *rdma,
     int number;
     int n = 1;
 
-    rdmaqs[0] = &conn->rdmaq[0];
+    rdmaqs[0] = &conn->links->rdmaq[0];
     for (int i = 0; i < conn->rails.n_all && n < max; i++) {
         if (adapt->rails.ias[conn->rails.pair[i][0]] == conn->ia ||
             adapt->rails.ias[conn->rails.pair[i][0]]->caps.is_local)
             continue;
         number = conn->rails.pair[i][conn->who.is_higher ? 0 : 1];
-        rdmaq = &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
+        rdmaq = &conn->links->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
         if (dm_link_of(conn, rdmaq)->may_post && dm_rdma_has_keys(rdmaq, rdma))
             rdmaqs[n++] = rdmaq;
         else if (now >= rdmaq->rest_until)
@@ -175,7 +175,8 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
     int n;
 
     if (!conn->was_up || dm_conn_is_moving(conn) || conn->ia->caps.is_local ||
-        dm_cfg()->rails < 2 || !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
+        dm_cfg()->rails < 2 || !conn->links->at[DM_LINK_RDMA].may_post ||
+        dm_addr_fetch(conn) != DM_OK)
         return false;
     n = stripe_rdmaqs_up(conn, rdma, rdmaqs);
     if (n < 2)
@@ -192,7 +193,7 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
 
         /* an RDMA queue may break meanwhile */
         if (!dm_link_of(conn, rdmaq)->may_post)
-            rdmaq = &conn->rdmaq[0];
+            rdmaq = &conn->links->rdmaq[0];
         dm_rdma_start(conn, rdmaq, &stripes->shares[i].rdma);
     }
     return true;

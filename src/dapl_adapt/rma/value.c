@@ -46,14 +46,14 @@ static void value_end(struct dm_adapt *adapt, int place, int err)
     struct dm_rdma *rdma = adapt->values.rdma[place];
 
     adapt->values.rdma[place] = NULL;
-    rdma->conn->rdmaq[0].ia->n_signalled--;
+    rdma->conn->links->rdmaq[0].ia->n_signalled--;
     rdma->err = err;
     dm_rdma_finish(adapt, rdma);
 }
 
 int dm_adapt_expect_value(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p)
 {
-    struct dm_link *link = &conn->link[DM_LINK_RDMA];
+    struct dm_link *link = &conn->links->at[DM_LINK_RDMA];
     struct dm_values *values = &conn->adapt->values;
     struct dm_rdmaq_posted *posted;
     DAT_RETURN rc;
@@ -70,7 +70,7 @@ int dm_adapt_expect_value(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *
         place++;
     if (place == DM_VALUES)
         return DM_EAGAIN;
-    posted = conn->rdmaq[0].posted;
+    posted = conn->links->rdmaq[0].posted;
     at =
         posted->n_values % DM_VALUES; /* receives complete in turn, no more than there are values */
     dm_link_first(link, &posted->values[at]); /* nothing is written there */
@@ -88,7 +88,7 @@ int dm_adapt_expect_value(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *
     values->rdma[place] = rdma;
     values->turn[place]++;
     posted->n_values++;
-    conn->rdmaq[0].ia->n_signalled++;
+    conn->links->rdmaq[0].ia->n_signalled++;
     *value_p = value_make(values, place);
     return DM_OK;
 }
@@ -142,7 +142,7 @@ bool dm_rdma_is_idle(const struct dm_conn *conn)
     bool is_so = !dm_value_is_expected(conn);
 
     for (int k = 0; k < DM_RDMAQS; k++)
-        is_so = is_so && conn->rdmaq[k].queue_head == NULL &&
-                conn->rdmaq[k].head == conn->rdmaq[k].tail;
+        is_so = is_so && conn->links->rdmaq[k].queue_head == NULL &&
+                conn->links->rdmaq[k].head == conn->links->rdmaq[k].tail;
     return is_so;
 }
