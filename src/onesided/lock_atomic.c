@@ -316,7 +316,7 @@ void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own)
 
 void dm_rma_atomic_start(struct dm_win *win, const struct dm_win_least *least)
 {
-    if (!dm_win_is_one_rail(least->lock, least->lock_negated))
+    if (!dm_win_is_one_rail(least->lock, least->lock_inverted))
         dm_rma_atomic_free(win);
     else
         DM_TRACE(RMA, "locks by fetch-and-add");

@@ -154,7 +154,7 @@ void dm_rma_words_offer(struct dm_win *win, struct dm_win_part *own)
 
 void dm_rma_words_start(struct dm_win *win, const struct dm_win_least *least)
 {
-    if (!dm_win_is_one_rail(least->words, least->words_negated))
+    if (!dm_win_is_one_rail(least->words, least->words_inverted))
         dm_rma_words_free(win);
     else
         DM_TRACE(RMA, "8-byte integers by the provider's atomic operations");

@@ -130,9 +130,9 @@ static void part_least(const struct dm_win_part *part, bool is_local, struct dm_
     *least = (struct dm_win_least){.is_made = part->handle != 0,
                                    .has_no_file = !is_local || part->fd < 0,
                                    .lock = (int32_t)part->lock.rail,
-                                   .lock_negated = -(int32_t)part->lock.rail,
+                                   .lock_inverted = ~(int32_t)part->lock.rail,
                                    .words = (int32_t)part->words.rail,
-                                   .words_negated = -(int32_t)part->words.rail};
+                                   .words_inverted = ~(int32_t)part->words.rail};
 }
 
 static void parts_least(const struct dm_win *win, struct dm_win_least *least)
