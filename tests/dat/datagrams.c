@@ -11,6 +11,10 @@
 
 enum { N = 6 };
 
+enum {
+    N_SHORT = DM_ARENA_SHORT_SLOTS + DM_ARENA_SPARE_SLOTS
+}; /* so many datagrams that are short */
+
 struct user {
     struct dt t;
     DAT_EVD_HANDLE wake;
@@ -87,9 +91,9 @@ static void fill(void)
 
     while (send_one(&users[1 + n % (N - 1)], n))
         n++;
-    CHECK_EQ(n, DM_ARENA_SLOTS);
+    CHECK_EQ(n, N_SHORT);
     CHECK(is_told(&users[0]));
-    CHECK_EQ(receive(&users[0]), DM_ARENA_SLOTS);
+    CHECK_EQ(receive(&users[0]), N_SHORT);
     CHECK_EQ(users[0].sum, (uint64_t)n * (n - 1) / 2);
     CHECK(!is_told(&users[0]));
     CHECK_EQ(receive(&users[0]), 0);
@@ -118,10 +122,10 @@ static void fill_long(void)
     CHECK_EQ(receive(&users[1]), 0);
 }
 
-/* All slots are claimed, and all but the first one wait for one. */
+/* All slots for short ones are claimed, and all but the first one wait for one. */
 static void want_one(void)
 {
-    for (uint32_t i = 0; i < DM_ARENA_SLOTS; i++)
+    for (uint32_t i = 0; i < N_SHORT; i++)
         CHECK((claimed[i] = claim(&users[1], i)) != NULL);
     for (int i = 1; i < N; i++) {
         CHECK(claim(&users[i], 0) == NULL);
@@ -147,7 +151,7 @@ static void tell_one_by_one(void)
         users[i].way.sleep(users[i].way.arg, true);
     for (int i = 1; i < N; i++) {
         CHECK_EQ(n_told(), i - 1);
-        users[1].way.send(users[1].way.arg, users[1].box, claimed[DM_ARENA_SLOTS / N * i]);
+        users[1].way.send(users[1].way.arg, users[1].box, claimed[N_SHORT / N * i]);
         CHECK_EQ(receive(&users[0]), 1);
         CHECK_EQ(n_told(), i);
     }

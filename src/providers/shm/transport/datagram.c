@@ -15,6 +15,7 @@
 
 enum { WORD_BITS = 64, WORDS = DM_ARENA_SLOTS / WORD_BITS };
 enum { SHORT_WORDS = DM_ARENA_SHORT_SLOTS / WORD_BITS };
+enum { SPARE_WORDS = DM_ARENA_SPARE_SLOTS / WORD_BITS };
 #define WAKE_SLOTS 64 /* free ones for each that is woken */
 
 /* Numbers below DM_ARENA_SLOTS. */
@@ -44,10 +45,10 @@ static_assert(offsetof(struct dm_datagram, data) + DM_DATAGRAM_MAX == DM_ARENA_L
               "and a datagram");
 
 static const struct {
-    uint32_t word, end; /* of the slots */
+    uint32_t word; /* the first of these slots */
     uint32_t cap;
-} slots[] = {{0, SHORT_WORDS, DM_ARENA_SHORT_LEN - offsetof(struct dm_datagram, data)},
-             {SHORT_WORDS, WORDS, DM_DATAGRAM_MAX}};
+} slots[] = {{0, DM_ARENA_SHORT_LEN - offsetof(struct dm_datagram, data)},
+             {SHORT_WORDS, DM_DATAGRAM_MAX}};
 
 static uint64_t number_bit(uint32_t number)
 {
@@ -78,12 +79,14 @@ static void *datagram_find(void *arg, uint32_t number)
     return box;
 }
 
-/* The lowest one that is free, so that few are touched. */
+/* The lowest one that is free below that word, so that few are touched. */
 static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_shm_box *box,
-                                         bool is_long)
+                                         bool is_long, uint32_t end)
 {
-    uint32_t first = atomic_load_explicit(&box->first[is_long], memory_order_relaxed), i = first;
+    uint32_t first = atomic_load_explicit(&box->first[is_long], memory_order_relaxed), i;
 
+    first = first < end ? first : slots[is_long].word;
+    i = first;
     do {
         uint64_t taken = atomic_load_explicit(&box->claimed[i], memory_order_relaxed);
 
@@ -97,23 +100,24 @@ static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_s
                 atomic_store_explicit(&box->first[is_long], i, memory_order_relaxed);
             return dm_arena_slot(&ia->seg.arena, box->number, slot);
         }
-        i = i + 1 < slots[is_long].end ? i + 1 : slots[is_long].word;
+        i = i + 1 < end ? i + 1 : slots[is_long].word;
     } while (i != first);
     return NULL;
 }
 
-/* A long one, too, for what is short, when there is no short one. */
+/* One of some long ones for what is short, when there is no short one. */
 static struct dm_datagram *box_find_any(const struct dm_shm_ia *ia, struct dm_shm_box *box,
                                         uint32_t *cap_p)
 {
     struct dm_datagram *slot = NULL;
     bool is_long = *cap_p > slots[0].cap;
+    uint32_t end = is_long ? WORDS : SHORT_WORDS + SPARE_WORDS;
 
     if (!is_long)
-        slot = box_find_slot(ia, box, false);
+        slot = box_find_slot(ia, box, false, SHORT_WORDS);
     if (slot == NULL) {
         is_long = true;
-        slot = box_find_slot(ia, box, true);
+        slot = box_find_slot(ia, box, true, end);
     }
     if (slot != NULL)
         *cap_p = slots[is_long].cap;
