@@ -14,9 +14,9 @@
 
 #include "io/fault.h"
 #include "util/err.h"
+#include "util/port.h"
 
 #define N_PIECES 1024 /* of one call */
-#define POPULATE 23   /* MADV_POPULATE_WRITE, which older headers do not have; Linux 5.14 */
 
 struct mapped {
     struct dm_move *m;
@@ -128,7 +128,7 @@ static void mapped_populate(const struct mapped *c, uint64_t n_pages, uint64_t n
         return;
     low = dm_view_offset(c->m->view, c->m->pos + c->first) / DM_IO_PAGE * DM_IO_PAGE;
     high = dm_view_offset(c->m->view, c->m->pos + c->first + c->len - 1) + 1;
-    (void)madvise(c->mem + (low - c->at), (size_t)(high - low), POPULATE);
+    (void)madvise(c->mem + (low - c->at), (size_t)(high - low), DM_MADV_POPULATE);
 }
 
 /* The part that c describes; *done_p: how much of it went. */

@@ -34,6 +34,9 @@
 /* For looking at memory that somebody else writes meanwhile, when just that is the question. */
 #define DM_UNTRACKED __attribute__((no_sanitize_thread))
 
+/* MADV_POPULATE_WRITE of Linux 5.14, which older headers do not have: pages that are there before they are used. */
+#define DM_MADV_POPULATE 23
+
 /* The number of the lowest bit that is set; value is not 0. */
 #define dm_lowest_bit(value) __builtin_ctzll(value)
 

@@ -46,14 +46,22 @@ struct dm_coll_shm {
     bool is_flat;            /* barriers by looking at everybody's post */
     unsigned int n_overlong; /* waits that were too long to yield for, less shorter ones */
     struct dm_backoff split_backoff;
-    size_t space;   /* bytes in a slot, at most */
-    uint64_t probe; /* read by the others when it is made, to try whether they can */
+    size_t space; /* bytes in a slot, at most */
+    size_t
+        n_populated; /* of them in each of mine that are there; also of none where few read them */
+    uint64_t probe;  /* read by the others when it is made, to try whether they can */
     struct dm_coll_shm_shared *shared;
     char *data; /* the slots', data_at bytes behind it */
     size_t data_at;
     struct dm_node_segment segment;
     struct dm_node_file file; /* of its maker */
 };
+
+/* Bytes of a rank's slots, but for their heads. */
+static inline size_t dm_coll_shm_data_len(const struct dm_coll_shm *shm)
+{
+    return DM_COLL_SHM_MIDS + DM_COLL_SHM_BIG * shm->space;
+}
 
 /*
  * Has a rank given up in a collective before this one? Then it does this one by messages, and so

@@ -3,6 +3,8 @@
  */
 #include "mpi/coll/shm/rounds.h"
 
+#include <sys/mman.h>
+
 #include "mpi/coll/shm/wait.h"
 
 #define CLOSES  16 /* collectives until there is progress in any case */
@@ -31,11 +33,28 @@ static DM_NOINLINE bool slot_claim_slow(struct dm_run *run, struct dm_coll_shm *
     return true;
 }
 
+/*
+ * Many others will read my slots. Where all are there when one is read first, that fault maps all of them
+ * (Linux: what is there within 64 KiB); else it takes one for each, in each process.
+ */
+static DM_NOINLINE void slot_populate(struct dm_coll_shm *shm, size_t len)
+{
+    char *mids = shm->data + (size_t)shm->me * dm_coll_shm_data_len(shm);
+
+    if (shm->n_populated < DM_COLL_SHM_MID)
+        (void)madvise(mids, DM_COLL_SHM_MIDS, DM_MADV_POPULATE);
+    for (int i = 0; i < DM_COLL_SHM_BIG && len > DM_COLL_SHM_MID; i++)
+        (void)madvise(mids + DM_COLL_SHM_MIDS + (size_t)i * shm->space, len, DM_MADV_POPULATE);
+    shm->n_populated = len > DM_COLL_SHM_MID ? len : DM_COLL_SHM_MID;
+}
+
 bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *shm, size_t len)
 {
     uint64_t *written = &shm->written[shm->round % DM_COLL_SHM_SLOTS], need = *written;
 
     *written = shm->round;
+    if (dm_unlikely(len > shm->n_populated))
+        slot_populate(shm, len);
     if (len > DM_COLL_SHM_MID) {
         written = &shm->written_big[shm->round % DM_COLL_SHM_BIG];
         need = *written > need ? *written : need;

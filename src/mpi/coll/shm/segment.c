@@ -26,10 +26,11 @@
 #define TRY_FACTOR   8
 #define SPACE_MAX    ((size_t)64 << 10)
 #define SPACE_MIN    DM_COLL_SHM_PIECE
-#define SPACE_RANK   ((size_t)16) /* for each rank: a span, or the least part of a vector */
+#define SPACE_RANK   ((size_t)16)       /* for each rank: a span, or the least part of a vector */
 #define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
 #define READ_MAX     2                  /* ranks that a rank tries to read: itself, the next */
-#define FLAT_MAX     8                  /* ranks that look at each other */
+#define FEW          16 /* ranks that slots are not populated for before they are used */
+#define FLAT_MAX     8  /* ranks that look at each other */
 #define PAGE         ((size_t)4 << 10)
 
 /* What a rank thinks of it; the least of all counts. */
@@ -59,9 +60,9 @@ static struct dm_coll_shm *coll_shm_new(const struct dm_comm *comm)
 
 static size_t segment_lay_out(struct dm_coll_shm *shm)
 {
-    size_t n = (size_t)shm->n, mids = (size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
+    size_t n = (size_t)shm->n;
     size_t ranks = sizeof(*shm->shared) + n * sizeof(shm->shared->ranks[0]);
-    size_t left = DATA_MAX / n > mids ? DATA_MAX / n - mids : 0;
+    size_t left = DATA_MAX / n > DM_COLL_SHM_MIDS ? DATA_MAX / n - DM_COLL_SHM_MIDS : 0;
 
     shm->space = left / DM_COLL_SHM_BIG / PAGE * PAGE;
     shm->space = shm->space < SPACE_MAX ? shm->space : SPACE_MAX;
@@ -69,7 +70,8 @@ static size_t segment_lay_out(struct dm_coll_shm *shm)
     if (shm->space < n * SPACE_RANK)
         shm->space = (n * SPACE_RANK + PAGE - 1) / PAGE * PAGE;
     shm->data_at = (ranks + PAGE - 1) / PAGE * PAGE;
-    return shm->data_at + n * (mids + DM_COLL_SHM_BIG * shm->space);
+    shm->n_populated = shm->n > FEW ? DM_COLL_SHM_INLINE : shm->space;
+    return shm->data_at + n * dm_coll_shm_data_len(shm);
 }
 
 static void segment_drop(struct dm_coll_shm *shm)

@@ -19,6 +19,7 @@
 #define DM_COLL_SHM_BIG    4  /* and with data of more than DM_COLL_SHM_MID bytes */
 #define DM_COLL_SHM_INLINE 96 /* bytes in the head of a slot */
 #define DM_COLL_SHM_MID    2048
+#define DM_COLL_SHM_MIDS   ((size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID)
 #define DM_COLL_SHM_PIECE  ((size_t)4096) /* at least; what a slot has space for in any case */
 
 /* Head of a slot: the post of one rank in a round. */
