@@ -217,6 +217,7 @@ int main(void)
     test_record();
     test_sending();
     test_death();
+    free(conn->loss.why);
     free(conn);
     free(adapt);
     return test_result();
