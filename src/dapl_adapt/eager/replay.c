@@ -43,6 +43,17 @@ static char *replay_slot_end(const struct dm_rx *rx, uint32_t slot)
     return rx->slots + (size_t)(slot + 1) * rx->stride - DM_TRAILER_LEN;
 }
 
+/*
+ * A message may have been placed, all of it or the end, and not have arrived: as a record that is written it would
+ * seem to be here.
+ */
+static void replay_clear_ends(struct dm_rx *rx)
+{
+    for (uint32_t slot = 0; slot < rx->n_slots; slot++)
+        atomic_store_explicit((_Atomic uint64_t *)(void *)replay_slot_end(rx, slot), 0,
+                              memory_order_relaxed);
+}
+
 /* Bring the records that are here to where the other way of travelling has them. */
 static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
 {
@@ -56,6 +67,8 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
         return DM_ENOMEM;
     if (is_recv)
         memset((void *)rx->trailers, 0, rx->n_slots * sizeof(*rx->trailers));
+    else
+        replay_clear_ends(rx);
     for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
         word = atomic_load_explicit(walk.ring.trailer, memory_order_acquire);
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
