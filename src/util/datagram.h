@@ -42,7 +42,7 @@ struct dm_datagrams {
      * and this consumer is woken when there are some. */
     struct dm_datagram *(*claim)(void *arg, void *box, uint32_t *cap_p);
     void (*send)(void *arg, void *box, const struct dm_datagram *slot);
-    /* Hand over what has come, how many; the slot is free again when `take` returns. */
+    /* Hand over what has come, how many; their slots are free again when it returns, at the latest. */
     int (*receive)(void *arg, void (*take)(void *take_arg, const struct dm_datagram *slot),
                    void *take_arg);
     /* Has the owner of that box ended without leaving it? */

@@ -55,10 +55,14 @@ static uint64_t number_bit(uint32_t number)
     return UINT64_C(1) << number % WORD_BITS;
 }
 
+/* Whoever takes the word out of `which` later finds the number in it. */
 static void set_add(struct number_set *set, uint32_t number)
 {
+    uint64_t word = number_bit(number / WORD_BITS);
+
     atomic_fetch_or(&set->words[number / WORD_BITS], number_bit(number));
-    atomic_fetch_or(&set->which, number_bit(number / WORD_BITS));
+    if ((atomic_load(&set->which) & word) == 0)
+        atomic_fetch_or(&set->which, word);
 }
 
 static void set_clear(struct number_set *set)
@@ -207,14 +211,14 @@ static int datagram_receive(void *arg, void (*take)(void *, const struct dm_data
 
     for (uint64_t which = atomic_exchange(&box->full.which, 0); which != 0; which &= which - 1) {
         uint32_t i = (uint32_t)dm_lowest_bit(which);
-        uint64_t full = atomic_exchange(&box->full.words[i], 0);
+        uint64_t full = atomic_exchange(&box->full.words[i], 0), read = full;
 
         for (; full != 0; full &= full - 1, n++) {
             uint32_t slot = i * WORD_BITS + (uint32_t)dm_lowest_bit(full);
 
             take(take_arg, dm_arena_slot(&ia->seg.arena, box->number, slot));
-            atomic_fetch_and(&box->claimed[i], ~number_bit(slot));
         }
+        atomic_fetch_and(&box->claimed[i], ~read);
     }
     box_reset_first(box);
     if (dm_unlikely(atomic_load(&box->waiting.which) != 0))
