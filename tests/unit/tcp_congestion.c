@@ -41,7 +41,7 @@ static struct sockaddr_in loopback(uint8_t last)
 /* A connection from 127.0.0.`last` to 127.0.0.1; what both ends have then. */
 static void check_pair(uint8_t last, const char *expected)
 {
-    struct sockaddr_in own = loopback(last), to = loopback(1);
+    struct sockaddr_in own = loopback(last), to = loopback(1), peer;
     socklen_t len = sizeof(to);
     char kept[DM_TCP_CONGESTION_LEN];
     int listener = open_socket(), active = open_socket(), passive;
@@ -52,9 +52,10 @@ static void check_pair(uint8_t last, const char *expected)
     CHECK(bind(active, (struct sockaddr *)&own, sizeof(own)) == 0);
     dm_tcp_congestion_connect(active, (struct sockaddr *)&own, (struct sockaddr *)&to);
     CHECK(connect(active, (struct sockaddr *)&to, sizeof(to)) == 0);
-    passive = accept(listener, NULL, NULL);
+    len = sizeof(peer);
+    passive = accept(listener, (struct sockaddr *)&peer, &len);
     CHECK(passive >= 0);
-    dm_tcp_congestion_accepted(passive, kept);
+    dm_tcp_congestion_accepted(passive, (struct sockaddr *)&peer, kept);
     CHECK_STR(control(active), expected);
     CHECK_STR(control(passive), expected);
     close(active);

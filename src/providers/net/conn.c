@@ -106,15 +106,20 @@ static void conn_check_alive(struct dm_net_conn *conn, uint64_t now)
         dm_net_conn_fail(conn, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-void dm_net_conn_keepalive_start(struct dm_net_conn *conn)
+void dm_net_conn_watch(struct dm_net_conn *conn)
 {
     struct dm_net *net = conn->net;
 
-    if (conn->sock < 0)
-        return;
-    dm_net_keep_alive(conn->sock, net->timeout_ns);
     conn->check_at = dm_futex_now() + net->timeout_ns / CHECKS;
     dm_net_timer_at(net, conn->check_at);
+}
+
+void dm_net_conn_keepalive_start(struct dm_net_conn *conn)
+{
+    if (conn->sock < 0)
+        return;
+    dm_net_keep_alive(conn->sock, conn->net->timeout_ns);
+    dm_net_conn_watch(conn);
 }
 
 static void conn_run_timer(struct dm_net_conn *conn, uint64_t now)

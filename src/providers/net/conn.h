@@ -88,8 +88,9 @@ struct dm_net_conn *dm_net_conn_new(struct dm_net *net, enum dm_net_conn_state s
 struct dm_net_conn *dm_net_conn_half_open(struct dm_net *net);
 /* The connection is up; len bytes are in the endpoint's private data. */
 void dm_net_conn_up(struct dm_net_conn *conn, DAT_COUNT len);
-/* Look after the network below it from now on, if its socket is known. */
+/* Look after the network below it from now on, if its socket is known; watch: which has those options. */
 void dm_net_conn_keepalive_start(struct dm_net_conn *conn);
+void dm_net_conn_watch(struct dm_net_conn *conn);
 /* Set the deadline, and have it looked at in time. */
 void dm_net_conn_timer(struct dm_net_conn *conn, uint64_t deadline);
 /* Run what is due; sets net->next_timer. */

@@ -38,16 +38,15 @@ void dm_tcp_conn_free(struct dm_net_conn *conn)
     free(((struct dm_tcp_conn *)conn)->in.greeting);
 }
 
-/* Its options; a socket works without them. */
-static void conn_set_options(const struct dm_tcp_conn *conn)
+void dm_tcp_set_options(const struct dm_tcp_ia *ia, int fd)
 {
-    int buffer = (int)dm_tcp_conn_ia(conn)->buffer;
+    int buffer = (int)ia->buffer;
     int on = 1;
 
-    (void)setsockopt(conn->base.sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (buffer > 0) {
-        (void)setsockopt(conn->base.sock, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
-        (void)setsockopt(conn->base.sock, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
     }
 }
 
@@ -74,9 +73,10 @@ bool dm_tcp_conn_open(struct dm_tcp_conn *conn, int fd)
     conn->base.sock = fd;
     if (fd < 0)
         return false;
-    conn_set_options(conn);
-    if (is_active)
+    if (is_active) {
+        dm_tcp_set_options(ia, fd);
         event.events |= EPOLLOUT; /* connected, or not */
+    }
     conn->out.is_armed = is_active;
     if ((!is_active || conn_bind(conn)) && epoll_ctl(ia->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
         return true;
@@ -208,7 +208,7 @@ void dm_tcp_conn_incoming(struct dm_tcp_ia *ia, int fd)
         dm_net_conn_fail(conn, 0);
         return;
     }
-    dm_net_conn_keepalive_start(conn);
+    dm_net_conn_watch(conn); /* its options are the listener's */
     (void)dm_tcp_in_read((struct dm_tcp_conn *)conn); /* it may be there already */
 }
 

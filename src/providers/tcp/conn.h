@@ -123,7 +123,9 @@ static inline struct dm_tcp_ep *dm_tcp_conn_ep(const struct dm_tcp_conn *conn)
     return (struct dm_tcp_ep *)conn->base.ep;
 }
 
-/* Give it a socket (-1: make one, with our address). False: errno says why. */
+/* Options of a socket that connects, or listens; it works without them. */
+void dm_tcp_set_options(const struct dm_tcp_ia *ia, int fd);
+/* Give it a socket that was accepted (-1: make one, with our address). False: errno says why. */
 bool dm_tcp_conn_open(struct dm_tcp_conn *conn, int fd);
 /* Have epoll tell when the socket can be written to, or not. */
 void dm_tcp_conn_arm(struct dm_tcp_conn *conn, bool is_out);

@@ -41,15 +41,14 @@ void dm_tcp_congestion_connect(int fd, const struct sockaddr *own, const struct 
         dm_tcp_congestion_unpaced(fd, system);
 }
 
-void dm_tcp_congestion_accepted(int fd, const char *system)
+void dm_tcp_congestion_accepted(int fd, const struct sockaddr *peer, const char *system)
 {
-    union dm_addr own, peer;
-    socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+    union dm_addr own;
+    socklen_t len = sizeof(own);
 
     if (system[0] == '\0')
         return;
-    if (getsockname(fd, &own.sa, &own_len) == 0 && getpeername(fd, &peer.sa, &peer_len) == 0 &&
-        host_is_same(&own.sa, &peer.sa))
+    if (getsockname(fd, &own.sa, &len) == 0 && host_is_same(&own.sa, peer))
         return;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, system, (socklen_t)strlen(system));
 }

@@ -19,7 +19,7 @@
 void dm_tcp_congestion_unpaced(int fd, char system[DM_TCP_CONGESTION_LEN]);
 /* The same for a socket that is about to connect from `own`, if `to` is in this host. */
 void dm_tcp_congestion_connect(int fd, const struct sockaddr *own, const struct sockaddr *to);
-/* A connection of a listener without pacing: one from another host gets the system's control. */
-void dm_tcp_congestion_accepted(int fd, const char *system);
+/* A connection of a listener without pacing: if `peer` is another host it gets the system's control. */
+void dm_tcp_congestion_accepted(int fd, const struct sockaddr *peer, const char *system);
 
 #endif

@@ -42,6 +42,9 @@ static bool listener_open(struct dm_tcp_listener *listener, uint16_t port)
     listener->base.sock = fd;
     if (fd < 0)
         return false;
+    /* Linux: accepted sockets have the options, too. */
+    dm_tcp_set_options((const struct dm_tcp_ia *)listener->base.net, fd);
+    dm_net_keep_alive(fd, listener->base.net->timeout_ns);
     dm_tcp_congestion_unpaced(fd, listener->congestion);
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
            bind(fd, sa, dm_net_addr_len(sa)) == 0 && listen(fd, BACKLOG) == 0 &&
@@ -73,12 +76,15 @@ void dm_tcp_unlisten(struct dm_net_listener *listener)
 void dm_tcp_listener_accept(struct dm_tcp_listener *listener)
 {
     struct dm_tcp_ia *ia = (struct dm_tcp_ia *)listener->base.net;
+    union dm_addr peer;
+    socklen_t len;
     int fd;
 
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        fd = accept4(listener->base.sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        len = sizeof(peer);
+        fd = accept4(listener->base.sock, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            dm_tcp_congestion_accepted(fd, listener->congestion);
+            dm_tcp_congestion_accepted(fd, &peer.sa, listener->congestion);
             dm_tcp_conn_incoming(ia, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The callers wait in the kernel. */
