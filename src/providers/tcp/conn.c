@@ -208,7 +208,7 @@ void dm_tcp_conn_incoming(struct dm_tcp_ia *ia, int fd)
         dm_net_conn_fail(conn, 0);
         return;
     }
-    dm_net_conn_watch(conn); /* its options are the listener's */
+    dm_net_conn_watch(conn);                          /* its options are the listener's */
     (void)dm_tcp_in_read((struct dm_tcp_conn *)conn); /* it may be there already */
 }
 
