@@ -119,6 +119,17 @@ static void confirmed_without_event(void)
     end(&a);
 }
 
+/* Its link is up some instructions after the event of that. */
+static void want_up(const struct asker *a)
+{
+    double last = dt_now() + 1e-6 * DT_WAIT_US;
+
+    while (atomic_load(&a->fake.ep->link) != dm_shm_link_word(FAKE_CONN, DM_LINK_UP) &&
+           dt_now() < last)
+        dt_sleep_ms(1);
+    CHECK_EQ(a->fake.ep->link, dm_shm_link_word(FAKE_CONN, DM_LINK_UP));
+}
+
 /*
  * Connected, and then the memory of the other endpoint is given to another connection, before this side hears
  * that its own has ended: nothing that it still does is seen there.
@@ -134,7 +145,7 @@ static void reused(void)
     msg.ep = (uint64_t)((char *)a.fake.ep - (char *)a.fake.hdr);
     fake_answer(&a.fake, &a.seg, &a.request, &msg);
     dt_want_conn(a.t.conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-    CHECK_EQ(a.fake.ep->link, dm_shm_link_word(FAKE_CONN, DM_LINK_UP));
+    want_up(&a);
     OK(dat_ep_post_send(a.t.ep, 0, NULL, dt_cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
     CHECK_EQ(a.fake.ep->recv_head, 1);
     fake_post_recv(&a.fake);
@@ -160,7 +171,6 @@ static long n_sleeps(void)
 static bool is_polled(void)
 {
     struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .conn = FAKE_CONN};
-    double last = dt_now() + 1e-6 * DT_WAIT_US;
     struct asker a;
     DAT_EVENT event;
     bool is_late;
@@ -174,10 +184,7 @@ static bool is_polled(void)
     fake_answer(&a.fake, &a.seg, &a.request, &msg);
     is_late = dat_evd_dequeue(a.t.conn_evd, &event) != DAT_SUCCESS;
     CHECK_EQ(n_sleeps(), before);
-    while (atomic_load(&a.fake.ep->link) != dm_shm_link_word(FAKE_CONN, DM_LINK_UP) &&
-           dt_now() < last)
-        dt_sleep_ms(1);
-    CHECK_EQ(a.fake.ep->link, dm_shm_link_word(FAKE_CONN, DM_LINK_UP));
+    want_up(&a);
     if (is_late)
         dt_want_conn(a.t.conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
     end(&a);
