@@ -113,6 +113,7 @@ static void notify_unmap(struct dm_shm_ia *ia, uint64_t serial)
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
+        dm_shm_ep_check_up(ep); /* the peer may use it already */
         if (ep->conn != NULL && ep->conn->state == DM_CONN_UP)
             dm_shm_ctrl_send(ep->conn, &msg, -1);
     }
