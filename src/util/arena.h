@@ -37,8 +37,7 @@ enum {
     DM_ARENA_SHORT_LEN = 128,
     DM_ARENA_LONG_SLOTS = 1024,
     DM_ARENA_LONG_LEN = 1152,
-    DM_ARENA_SPARE_SLOTS =
-        256, /* of them, which short ones may have: a flood of these touches no more */
+    DM_ARENA_SPARE_SLOTS = 256, /* of them, which short datagrams may have, and no more */
     DM_ARENA_SLOTS = DM_ARENA_SHORT_SLOTS + DM_ARENA_LONG_SLOTS
 };
 

@@ -138,8 +138,7 @@ struct dm_conn {
     struct dm_conn_failover failover;
     struct dm_region region;
     struct dm_conn_ring ring;
-    struct dm_conn_links
-        *_Atomic links; /* before it is first connected: shared ones, never written */
+    struct dm_conn_links *_Atomic links; /* before it is connected: shared ones, never written */
     struct dm_conn_rails rails;
     struct dm_addr *addr; /* NULL: not fetched yet */
     struct dm_conn_loss loss;
