@@ -127,12 +127,16 @@ struct dm_chan_gone_listeners {
 /* Threads that wait (turns.h). */
 struct dm_chan_turns {
     _Atomic(void *) poller; /* dm_mlock_self of the thread that makes progress for all, or NULL */
-    atomic_bool is_poller_asleep; /* in the provider: others may take its place */
-    atomic_uint number;           /* how often the place was left */
-    _Atomic(void *) deputy;       /* of those asleep the one that looks whether there is a poller */
+    atomic_bool is_poller_away; /* it yields or sleeps: others may take its place */
+    atomic_bool is_poller_asleep;
+    atomic_uint number;     /* how often the place was left */
+    _Atomic(void *) deputy; /* of those asleep the one that looks whether there is a poller */
     struct dm_list waiting;
     int n_waiting;
-    bool is_idle; /* the lock is given back though nothing has happened */
+    bool is_idle;   /* the lock is given back though nothing has happened */
+    int n_notified; /* whose wait is over, and which have not come back yet */
+    uint64_t due;   /* when the poller gives them its core, whatever it finds; 0: nobody is there */
+    uint64_t idle_since; /* what it found last while somebody was there was nothing, or 0 */
 };
 
 /* The wait that this process is in, if it has become long (account.c). */

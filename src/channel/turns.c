@@ -19,6 +19,8 @@
 #define TURN_SLEEP_NS  20000000 /* and of the others; they are woken when their wait is over */
 #define TURN_UNTOLD_US 50       /* a poller's sleep where somebody waits for what nobody tells */
 #define TURN_LONG_NS   50000 /* a poller that waited so long leaves its place to somebody it wakes */
+#define TURN_STAY_NS   1000000 /* a poller with messages keeps its core from who is notified, */
+#define TURN_IDLE_NS   1000    /* and one without */
 
 enum { TURN_WAITS, TURN_SLEEPS, TURN_OVER };
 
@@ -67,6 +69,8 @@ static void turn_end(struct dm_chan_turns *turns, struct turn *turn)
 static void turn_notify(struct dm_chan_turns *turns, struct turn *turn)
 {
     turn_end(turns, turn);
+    if (turns->n_notified++ == 0)
+        turns->due = dm_futex_now() + TURN_STAY_NS;
     if (atomic_exchange(&turn->state, TURN_OVER) == TURN_SLEEPS)
         dm_futex_wake(&turn->state, 1);
 }
@@ -96,12 +100,14 @@ static bool turns_may_poll(const struct dm_chan_turns *turns)
 {
     const void *poller = atomic_load_explicit(&turns->poller, memory_order_relaxed);
 
-    return poller == NULL || poller == &dm_mlock_self || atomic_load(&turns->is_poller_asleep);
+    return poller == NULL || poller == &dm_mlock_self || atomic_load(&turns->is_poller_away);
 }
 
 static void turns_take(struct dm_chan_turns *turns)
 {
+    turns->idle_since = 0;
     atomic_store_explicit(&turns->poller, (void *)&dm_mlock_self, memory_order_relaxed);
+    atomic_store_explicit(&turns->is_poller_away, false, memory_order_relaxed);
     atomic_store_explicit(&turns->is_poller_asleep, false, memory_order_relaxed);
 }
 
@@ -148,21 +154,48 @@ static void turns_let_in(struct dm_chan_turns *turns, bool is_idle)
     turns->is_idle = false;
 }
 
-/* As the poller: a pass. True: it is time to sleep. */
-static bool turns_poll(struct dm_chan *chan, struct dm_waiter *w)
+/*
+ * A switch to another thread takes as long as ten messages of this one, and the peer's threads have to switch, too. So
+ * who has been notified waits while this thread has what to do, but not for long.
+ */
+static bool turns_must_let_in(struct dm_chan_turns *turns, int n)
+{
+    uint64_t now;
+
+    if (dm_glock_is_wanted())
+        return true;
+    if (turns->n_notified == 0)
+        return false;
+    now = dm_futex_now();
+    if (n > 0)
+        turns->idle_since = 0;
+    else if (turns->idle_since == 0)
+        turns->idle_since = now;
+    return n > 0 ? now >= turns->due : now - turns->idle_since >= TURN_IDLE_NS;
+}
+
+/* A pass of the poller. What is to be done next: */
+enum poll_result { POLL_GO_ON, POLL_SLEEP, POLL_LET_IN };
+
+static enum poll_result turns_poll(struct dm_chan *chan, struct dm_waiter *w)
 {
     struct dm_chan_turns *turns = &chan->turns;
     int n = dm_chan_progress(chan);
 
-    w->has_yielded = turns->n_waiting > 0 || dm_glock_is_wanted();
-    if (w->has_yielded)
-        turns_let_in(turns, n == 0);
-    if (n == 0)
-        return dm_wait_idle(chan, w);
-    if (chan->progress_thread != NULL)
-        dm_progress_thread_news(chan->progress_thread);
-    dm_wait_reset(w);
-    return false;
+    if (turns->n_waiting > 0) {
+        turns->is_idle = n == 0;
+        turns_notify(chan);
+        turns->is_idle = false;
+    }
+    if (n > 0) {
+        if (chan->progress_thread != NULL)
+            dm_progress_thread_news(chan->progress_thread);
+        dm_wait_reset(w);
+    }
+    w->has_yielded = turns_must_let_in(turns, n);
+    if (n == 0 && dm_wait_idle(chan, w))
+        return POLL_SLEEP;
+    return w->has_yielded ? POLL_LET_IN : POLL_GO_ON;
 }
 
 static void turns_announce(struct dm_chan_turns *turns, const struct goal *goal, bool is_on)
@@ -196,6 +229,7 @@ static void turns_sleep(struct dm_chan *chan, struct dm_waiter *w, const struct 
     struct dm_chan_turns *turns = &chan->turns;
 
     atomic_store(&turns->is_poller_asleep, true);
+    atomic_store(&turns->is_poller_away, true);
     turns_announce(turns, goal, true);
     atomic_thread_fence(memory_order_seq_cst);
     turns->is_idle = true;
@@ -204,25 +238,7 @@ static void turns_sleep(struct dm_chan *chan, struct dm_waiter *w, const struct 
     turns->is_idle = false;
     turns_announce(turns, goal, false);
     if (turns_are_mine(turns))
-        atomic_store(&turns->is_poller_asleep, false);
-}
-
-static void turns_poll_until(struct dm_chan *chan, const struct goal *goal)
-{
-    bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
-    struct dm_chan_turns *turns = &chan->turns;
-    uint64_t since = 0;
-    struct dm_waiter w;
-
-    turns_take(turns);
-    dm_wait_begin(chan, &w, DM_WAIT_MESSAGE, is_oversubscribed, 0);
-    while (!goal_is_reached(goal) && turns_are_mine(turns)) {
-        since = w.since;
-        if (turns_poll(chan, &w))
-            turns_sleep(chan, &w, goal);
-    }
-    dm_wait_end(chan, &w);
-    turns_leave(turns, since != 0 && dm_clock_ns() - since > TURN_LONG_NS);
+        turns_take(turns);
 }
 
 /* ---- the others ---- */
@@ -242,6 +258,8 @@ static bool watch_is_free(const struct dm_chan_turns *turns, struct watch *watch
     unsigned int number;
     bool was_empty = watch->was_empty;
 
+    if (turns_are_mine(turns))
+        return true;
     watch->was_empty = atomic_load_explicit(&turns->poller, memory_order_relaxed) == NULL;
     if (!watch->was_empty)
         return is_fresh && atomic_load_explicit(&turns->is_poller_asleep, memory_order_relaxed);
@@ -304,20 +322,52 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
     }
 }
 
+/* By the poller, too: it steps aside, and goes on if nobody has taken its place when it has its core again. */
 static void turns_wait_for_poller(struct dm_chan *chan, const struct goal *goal)
 {
     struct dm_chan_turns *turns = &chan->turns;
     struct turn turn = {.goal = goal, .state = TURN_WAITS};
+    bool is_away = turns_are_mine(turns);
     int levels;
 
     dm_list_add_tail(&turns->waiting, &turn.link);
     turns->n_waiting++;
     dm_mlock_add_listening(1);
+    if (is_away)
+        atomic_store_explicit(&turns->is_poller_away, true, memory_order_relaxed);
     levels = dm_glock_release_all();
+    if (is_away)
+        sched_yield();
     turn_watch(turns, &turn);
     dm_glock_reacquire(levels);
     if (atomic_load(&turn.state) != TURN_OVER)
         turn_end(turns, &turn);
+    else if (--turns->n_notified == 0)
+        turns->due = 0;
+    if (turns_are_mine(turns))
+        turns_take(turns);
+}
+
+static void turns_poll_until(struct dm_chan *chan, const struct goal *goal)
+{
+    bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
+    struct dm_chan_turns *turns = &chan->turns;
+    uint64_t since = 0;
+    struct dm_waiter w;
+
+    turns_take(turns);
+    dm_wait_begin(chan, &w, DM_WAIT_MESSAGE, is_oversubscribed, 0);
+    while (!goal_is_reached(goal) && turns_are_mine(turns)) {
+        enum poll_result result = turns_poll(chan, &w);
+
+        since = w.since;
+        if (result == POLL_SLEEP)
+            turns_sleep(chan, &w, goal);
+        else if (result == POLL_LET_IN)
+            turns_wait_for_poller(chan, goal);
+    }
+    dm_wait_end(chan, &w);
+    turns_leave(turns, since != 0 && dm_clock_ns() - since > TURN_LONG_NS);
 }
 
 /* ---- waits ---- */
@@ -349,7 +399,7 @@ void dm_turns_wait_word(struct dm_chan *chan, struct dm_wait_word *word)
 void dm_turns_progress_wait(struct dm_chan *chan)
 {
     struct dm_waiter *w = &chan->waiter;
-    bool sleeps;
+    enum poll_result result;
 
     if (!turns_may_poll(&chan->turns)) {
         turns_wait_for_poller(chan, NULL);
@@ -358,15 +408,17 @@ void dm_turns_progress_wait(struct dm_chan *chan)
     turns_take(&chan->turns);
     if (w->n == 0)
         dm_wait_begin(chan, w, DM_WAIT_MESSAGE, dm_adapt_is_oversubscribed(chan->adapt), 0);
-    sleeps = turns_poll(chan, w) && turns_are_mine(&chan->turns);
-    if (sleeps)
+    result = turns_poll(chan, w);
+    if (result == POLL_SLEEP)
         turns_sleep(chan, w, NULL);
-    turns_leave(&chan->turns, sleeps);
+    turns_leave(&chan->turns, result == POLL_SLEEP);
+    if (result == POLL_LET_IN)
+        turns_let_in(&chan->turns, w->n > 0);
 }
 
 bool dm_turns_pass(struct dm_chan *chan, struct dm_waiter *w)
 {
-    bool may_sleep;
+    enum poll_result result;
 
     if (!turns_may_poll(&chan->turns)) {
         turns_let_in(&chan->turns, true);
@@ -374,9 +426,11 @@ bool dm_turns_pass(struct dm_chan *chan, struct dm_waiter *w)
         return dm_wait_idle(chan, w);
     }
     turns_take(&chan->turns);
-    may_sleep = turns_poll(chan, w);
+    result = turns_poll(chan, w);
     turns_leave(&chan->turns, false);
-    return may_sleep;
+    if (result == POLL_LET_IN)
+        turns_let_in(&chan->turns, w->n > 0);
+    return result == POLL_SLEEP;
 }
 
 void dm_turns_test_idle(struct dm_chan *chan)
