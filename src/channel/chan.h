@@ -137,6 +137,8 @@ struct dm_chan_turns {
     int n_notified; /* whose wait is over, and which have not come back yet */
     uint64_t due;   /* when the poller gives them its core, whatever it finds; 0: nobody is there */
     uint64_t idle_since; /* what it found last while somebody was there was nothing, or 0 */
+    uint64_t patience;   /* for so long that may be */
+    bool has_stayed;     /* the poller's last wait ended while it had its core */
 };
 
 /* The wait that this process is in, if it has become long (account.c). */

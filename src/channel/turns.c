@@ -19,8 +19,8 @@
 #define TURN_SLEEP_NS  20000000 /* and of the others; they are woken when their wait is over */
 #define TURN_UNTOLD_US 50       /* a poller's sleep where somebody waits for what nobody tells */
 #define TURN_LONG_NS   50000 /* a poller that waited so long leaves its place to somebody it wakes */
-#define TURN_STAY_NS   1000000 /* a poller with messages keeps its core from who is notified, */
-#define TURN_IDLE_NS   1000    /* and one without */
+#define TURN_STAY_NS   300000 /* a poller with messages keeps its core from who is notified, */
+#define TURN_IDLE_NS   1000   /* and one without */
 
 enum { TURN_WAITS, TURN_SLEEPS, TURN_OVER };
 
@@ -155,6 +155,17 @@ static void turns_let_in(struct dm_chan_turns *turns, bool is_idle)
 }
 
 /*
+ * How long a poller that finds nothing keeps its core from who is notified. If the threads of two processes that wait
+ * for each other changed at the same time, none would ever find its partner: so it is for a moment or long, by chance.
+ */
+static uint64_t turns_patience(const struct dm_chan_turns *turns, uint64_t now)
+{
+    static const uint16_t ns[4] = {0, 0, 500, 4000};
+
+    return turns->has_stayed ? TURN_IDLE_NS : ns[now / 64 % 4];
+}
+
+/*
  * A switch to another thread takes as long as ten messages of this one, and the peer's threads have to switch, too. So
  * who has been notified waits while this thread has what to do, but not for long.
  */
@@ -167,11 +178,13 @@ static bool turns_must_let_in(struct dm_chan_turns *turns, int n)
     if (turns->n_notified == 0)
         return false;
     now = dm_futex_now();
-    if (n > 0)
+    if (n > 0) {
         turns->idle_since = 0;
-    else if (turns->idle_since == 0)
+    } else if (turns->idle_since == 0) {
         turns->idle_since = now;
-    return n > 0 ? now >= turns->due : now - turns->idle_since >= TURN_IDLE_NS;
+        turns->patience = turns_patience(turns, now);
+    }
+    return n > 0 ? now >= turns->due : now - turns->idle_since >= turns->patience;
 }
 
 /* A pass of the poller. What is to be done next: */
@@ -333,8 +346,10 @@ static void turns_wait_for_poller(struct dm_chan *chan, const struct goal *goal)
     dm_list_add_tail(&turns->waiting, &turn.link);
     turns->n_waiting++;
     dm_mlock_add_listening(1);
-    if (is_away)
+    if (is_away) {
+        turns->has_stayed = false;
         atomic_store_explicit(&turns->is_poller_away, true, memory_order_relaxed);
+    }
     levels = dm_glock_release_all();
     if (is_away)
         sched_yield();
@@ -367,6 +382,7 @@ static void turns_poll_until(struct dm_chan *chan, const struct goal *goal)
             turns_wait_for_poller(chan, goal);
     }
     dm_wait_end(chan, &w);
+    turns->has_stayed = turns_are_mine(turns);
     turns_leave(turns, since != 0 && dm_clock_ns() - since > TURN_LONG_NS);
 }
 
