@@ -103,8 +103,9 @@ static void event_set_wanted(void)
         if (!reg->has_lost_comm)
             wanted |= 1u << reg->kind;
     }
-    dm_event_state.fn = event_raised;
-    dm_event_state.wanted = queue.is_on ? wanted : 0;
+    if (dm_event_state.fn == NULL)
+        dm_event_state.fn = event_raised;
+    atomic_store_explicit(&dm_event_state.wanted, queue.is_on ? wanted : 0, memory_order_release);
     if (wanted != 0 && !dm_api.has_events) {
         dm_api.has_events = true;
         dm_api.is_slow = true;

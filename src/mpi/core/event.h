@@ -6,6 +6,7 @@
 #define DM_MPI_CORE_EVENT_H
 
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "util/port.h"
@@ -31,16 +32,22 @@ struct dm_event {
 #define DM_EVENT_NO_CTX UINT32_MAX
 
 struct dm_event_state {
-    unsigned wanted; /* bits of enum dm_event_kind; 0: fn is not called */
+    _Atomic unsigned
+        wanted; /* bits of enum dm_event_kind; 0: fn is not called. Any thread may change it */
     void (*fn)(const struct dm_event *event);
 };
 extern struct dm_event_state dm_event_state;
+
+static inline unsigned dm_event_wanted(void)
+{
+    return atomic_load_explicit(&dm_event_state.wanted, memory_order_acquire);
+}
 
 /* Something has happened, inside the global lock. */
 static inline void dm_event_raise(enum dm_event_kind kind, uint32_t ctx, int first, int second,
                                   uint64_t number)
 {
-    if (dm_unlikely(dm_event_state.wanted >> kind & 1))
+    if (dm_unlikely(dm_event_wanted() >> kind & 1))
         dm_event_state.fn(&(struct dm_event){kind, ctx, first, second, number});
 }
 

@@ -46,7 +46,7 @@ static void rts_raise(const struct dm_p2p_req *r, const struct dm_mkey *key)
     const struct dm_comm *comm = r->req.comm;
     const struct dm_group *group = comm->remote != NULL ? comm->remote : comm->group;
 
-    if (dm_event_state.wanted != 0 && key->ctx == comm->ctx_send)
+    if (dm_event_wanted() != 0 && key->ctx == comm->ctx_send)
         dm_event_raise(DM_EVENT_RNDV, comm->ctx, dm_group_rank_of(group, r->proc), key->tag,
                        r->len);
 }
