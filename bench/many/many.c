@@ -76,6 +76,18 @@ static void say_ranks(const char *name, double value)
     say(text, most);
 }
 
+/*
+ * From the first rank that began at `since` to the last one's `until`, over n. All ranks are on one machine, so they
+ * have one clock: a rank alone would not see what others had done before they let it begin.
+ */
+static void say_job(const char *name, double since, double until, double n)
+{
+    double t[2] = {-since, until}, last[2];
+
+    MPI_Reduce(t, last, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    say(name, (last[1] + last[0]) / n);
+}
+
 static void one_to_all(void)
 {
     for (int d = 1; d < size; d++) {
@@ -93,8 +105,7 @@ static void everybody(const char *name)
     MPI_Barrier(MPI_COMM_WORLD);
     t = now();
     one_to_all();
-    MPI_Barrier(MPI_COMM_WORLD);
-    say(name, now() - t);
+    say_job(name, t, now(), 1);
 }
 
 /* N_MESSAGES of 8 bytes to every other. */
@@ -102,8 +113,10 @@ static void many_messages(void)
 {
     MPI_Request reqs[2 * N_MESSAGES];
     double out[N_MESSAGES] = {0}, in[N_MESSAGES];
-    double t = now();
+    double t;
 
+    MPI_Barrier(MPI_COMM_WORLD);
+    t = now();
     for (int d = 1; d < size; d++) {
         for (int i = 0; i < N_MESSAGES; i++) {
             MPI_Irecv(&in[i], 1, MPI_DOUBLE, (rank + size - d) % size, 0, MPI_COMM_WORLD,
@@ -113,8 +126,7 @@ static void many_messages(void)
         }
         MPI_Waitall(2 * N_MESSAGES, reqs, MPI_STATUSES_IGNORE);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    say("message", (now() - t) / N_MESSAGES / (size > 1 ? size - 1 : 1));
+    say_job("message", t, now(), (double)N_MESSAGES * (size - 1));
 }
 
 /* Ranks 0 and 1, as long as rank 0 says; the others wait in a receive. */
@@ -155,7 +167,7 @@ static void all_to_one(void)
             MPI_Recv(&value, 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else
             MPI_Send(&value, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
-    say("to_one", (now() - t) / N_TO_ONE / (size - 1));
+    say_job("to_one", t, now(), (double)N_TO_ONE * (size - 1));
 }
 
 static char *room; /* of two messages for every rank */
@@ -199,7 +211,7 @@ static void repeat(const char *name, void (*call)(void))
     call();
     if (call != barrier) {
         snprintf(text, sizeof(text), "%s_first", name);
-        say(text, now() - t);
+        say_job(text, t, now(), 1);
     }
     for (;;) {
         int next = 0;
@@ -242,10 +254,7 @@ static void windows(void)
     say("window", (now() + t) / N_WINDOWS);
 }
 
-/*
- * Of MPI_Init, from the first rank that called it to the last one that came back; and of a barrier from then on. All
- * ranks are on one machine, so they have one clock.
- */
+/* Of MPI_Init, from the first rank that called it to the last one that came back; and of a barrier from then on. */
 static void start(int *argc, char ***argv)
 {
     double t[3], last[3];
