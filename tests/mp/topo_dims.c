@@ -105,6 +105,7 @@ static void wrong(void)
     dims[2] = -1;
     FAILS(MPI_Dims_create(6, 3, dims), MPI_ERR_DIMS);
     FAILS(MPI_Dims_create(6, -1, dims), MPI_ERR_ARG);
+    FAILS(MPI_Dims_create(4, 0, NULL), MPI_ERR_ARG);
     FAILS(MPI_Dims_create(6, 3, NULL), MPI_ERR_ARG);
     /* MPICH 4.0.2 divides by zero here. */
     if (!mp_is_library("MPICH")) {

@@ -119,6 +119,9 @@ int dm_dims_create(int n_nodes, int n_dims, int dims[])
 
     if (n_nodes < 1)
         return DM_FAIL(DM_ERR_ARG, "%d nodes for a grid", n_nodes);
+    if (n_dims == 0 && n_nodes > 1)
+        return DM_FAIL(DM_ERR_ARG, "%d nodes for a grid without dimensions, which has one",
+                       n_nodes);
     for (int i = 0; i < n_dims; i++) {
         if (dims[i] < 0)
             return DM_FAIL(DM_ERR_DIMS, "dims[%d] is %d, it must not be negative", i, dims[i]);
