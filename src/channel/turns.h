@@ -2,7 +2,8 @@
  * Threads that wait at the same time (MPI_THREAD_MULTIPLE): one of them, the poller, makes progress for all. The others
  * look at a word of their own, yield, and sleep after a while; whoever gives the global lock back notifies those whose
  * request is complete, or whose word is written. A thread whose wait is over leaves the poller's place empty, and takes it
- * again if it soon waits for something else; else one of the others does.
+ * again if it soon waits for something else; else one of the others does. Switches cost more than messages: so while
+ * messages come to it a thread keeps its core for a while though others have been notified.
  */
 #ifndef DM_CHANNEL_TURNS_H
 #define DM_CHANNEL_TURNS_H
