@@ -127,18 +127,15 @@ struct dm_chan_gone_listeners {
 /* Threads that wait (turns.h). */
 struct dm_chan_turns {
     _Atomic(void *) poller; /* dm_mlock_self of the thread that makes progress for all, or NULL */
-    atomic_bool is_poller_away; /* it yields or sleeps: others may take its place */
-    atomic_bool is_poller_asleep;
-    atomic_uint number;     /* how often the place was left */
+    atomic_bool is_poller_away, is_poller_asleep; /* away, yields too: others may take its place */
+    atomic_uint number;                           /* how often the place was left */
     _Atomic(void *) deputy; /* of those asleep the one that looks whether there is a poller */
     struct dm_list waiting;
-    int n_waiting;
-    bool is_idle;   /* the lock is given back though nothing has happened */
-    int n_notified; /* whose wait is over, and which have not come back yet */
-    uint64_t due;   /* when the poller gives them its core, whatever it finds; 0: nobody is there */
-    uint64_t idle_since; /* what it found last while somebody was there was nothing, or 0 */
-    uint64_t patience;   /* for so long that may be */
-    bool has_stayed;     /* the poller's last wait ended while it had its core */
+    int n_waiting, n_notified; /* notified: its wait is over, it has not come back yet */
+    bool is_idle;              /* the lock is given back though nothing has happened */
+    bool has_stayed;           /* the poller's last wait ended while it had its core */
+    /* While some are notified: when the poller gives them its core; or if it has found nothing for so long. */
+    uint64_t due, idle_since, idle_ns;
 };
 
 /* The wait that this process is in, if it has become long (account.c). */

@@ -158,7 +158,7 @@ static void turns_let_in(struct dm_chan_turns *turns, bool is_idle)
  * How long a poller that finds nothing keeps its core from who is notified. If the threads of two processes that wait
  * for each other changed at the same time, none would ever find its partner: so it is for a moment or long, by chance.
  */
-static uint64_t turns_patience(const struct dm_chan_turns *turns, uint64_t now)
+static uint64_t turns_idle_ns(const struct dm_chan_turns *turns, uint64_t now)
 {
     static const uint16_t ns[4] = {0, 0, 500, 4000};
 
@@ -182,9 +182,9 @@ static bool turns_must_let_in(struct dm_chan_turns *turns, int n)
         turns->idle_since = 0;
     } else if (turns->idle_since == 0) {
         turns->idle_since = now;
-        turns->patience = turns_patience(turns, now);
+        turns->idle_ns = turns_idle_ns(turns, now);
     }
-    return n > 0 ? now >= turns->due : now - turns->idle_since >= turns->patience;
+    return n > 0 ? now >= turns->due : now - turns->idle_since >= turns->idle_ns;
 }
 
 /* A pass of the poller. What is to be done next: */
@@ -335,7 +335,7 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
     }
 }
 
-/* By the poller, too: it steps aside, and goes on if nobody has taken its place when it has its core again. */
+/* By the poller, too: it goes on if nobody has taken its place when it has its core again. */
 static void turns_wait_for_poller(struct dm_chan *chan, const struct goal *goal)
 {
     struct dm_chan_turns *turns = &chan->turns;

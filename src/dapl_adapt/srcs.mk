@@ -1,7 +1,7 @@
 # A list for each room; they belong to dapl_adapt.
 SRCS_dapl_adapt += src/dapl_adapt/adapt.c src/dapl_adapt/explain.c src/dapl_adapt/open_rails.c \
 	src/dapl_adapt/open_arena.c src/dapl_adapt/stats.c src/dapl_adapt/virtual_time.c
-SRCS_dapl_adapt_provider += src/dapl_adapt/provider/conf.c src/dapl_adapt/provider/dat.c src/dapl_adapt/provider/dat_calls.c src/dapl_adapt/provider/device.c \
+SRCS_dapl_adapt_provider += src/dapl_adapt/provider/conf.c src/dapl_adapt/provider/dat.c src/dapl_adapt/provider/dat_calls.c src/dapl_adapt/provider/device.c src/dapl_adapt/provider/ep_end.c \
 	src/dapl_adapt/provider/ext.c src/dapl_adapt/provider/ia.c src/dapl_adapt/provider/lmr.c \
 	src/dapl_adapt/provider/loopback.c src/dapl_adapt/provider/probe_ia.c src/dapl_adapt/provider/probe_loop.c \
 	src/dapl_adapt/provider/rails.c src/dapl_adapt/provider/ranges.c src/dapl_adapt/provider/reg_cache.c src/dapl_adapt/provider/region.c \

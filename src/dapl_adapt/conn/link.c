@@ -18,6 +18,7 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ep_end.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/serial.h"
@@ -29,13 +30,6 @@
 
 /* What an adapter takes to flush requests, with time to spare. */
 #define DEFER_NS UINT64_C(100000000)
-
-static void ep_free(DAT_EP_HANDLE ep)
-{
-    dm_serial_lock();
-    dat_ep_free(ep);
-    dm_serial_unlock();
-}
 
 /* False: no memory. */
 static bool deferred_add(struct dm_deferred_eps *deferred, DAT_EP_HANDLE ep)
@@ -63,7 +57,7 @@ static bool deferred_add(struct dm_deferred_eps *deferred, DAT_EP_HANDLE ep)
 void dm_conn_free_ep(struct dm_adapt *adapt, DAT_EP_HANDLE *ep)
 {
     if (*ep != DAT_HANDLE_NULL && !(adapt->mem.is_pinning && deferred_add(&adapt->deferred, *ep)))
-        ep_free(*ep);
+        dm_ep_free(*ep);
     *ep = DAT_HANDLE_NULL;
 }
 
@@ -75,7 +69,7 @@ void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all)
 
     pthread_mutex_lock(&deferred->lock);
     while (n < deferred->n && (is_all || deferred->list[n].until <= now))
-        ep_free(deferred->list[n++].ep);
+        dm_ep_free(deferred->list[n++].ep);
     if (n > 0)
         memmove(deferred->list, deferred->list + n, (deferred->n - n) * sizeof(*deferred->list));
     deferred->n -= n;
@@ -94,9 +88,7 @@ uint64_t dm_connect_time_us(const struct dm_adapt *adapt)
 
 void dm_conn_cut(struct dm_link *link)
 {
-    dm_serial_lock();
-    dat_ep_disconnect(link->ep, DAT_CLOSE_ABRUPT_FLAG);
-    dm_serial_unlock();
+    dm_ep_disconnect(link->ep);
 }
 
 /* Who says what. */

@@ -17,6 +17,7 @@
 #include "dapl_adapt/provider/conf.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/device.h"
+#include "dapl_adapt/provider/ep_end.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/probe_ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -179,6 +180,8 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     ia->is_driven = limits.is_driven;
     ia->caps.is_manual = limits.is_manual;
     ia->is_serial = limits.is_serial;
+    if (ia->is_serial)
+        dm_ep_end_guard();
     ia->can_wake = limits.can_wake;
     ia->caps.last_byte = limits.last_byte;
     if (limits.can_grow)
