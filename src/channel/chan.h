@@ -132,8 +132,7 @@ struct dm_chan_turns {
     _Atomic(void *) deputy; /* of those asleep the one that looks whether there is a poller */
     struct dm_list waiting;
     int n_waiting, n_notified; /* notified: its wait is over, it has not come back yet */
-    bool is_idle;              /* the lock is given back though nothing has happened */
-    bool has_stayed;           /* the poller's last wait ended while it had its core */
+    bool is_idle, has_stayed;  /* nothing has happened; the poller's last wait left it its core */
     /* While some are notified: when the poller gives them its core; or if it has found nothing for so long. */
     uint64_t due, idle_since, idle_ns;
 };
