@@ -41,7 +41,7 @@ int main(void)
     sem_init(&is_back, 0, 0);
     dm_ep_end_guard();
     CHECK(dm_ep_end_call(comes_back, &memory[0], LATE));
-    CHECK(ep_of_call == &memory[0] && !dm_ep_end_is_left(&memory[0]));
+    CHECK(ep_of_call == &memory[0] && !dm_ep_end_is_left(&memory[0]) && !dm_ep_end_has_left());
     /* one that takes long, but comes back */
     sem_post(&go_on);
     CHECK(dm_ep_end_call(waits, &memory[0], LATE));
@@ -52,7 +52,7 @@ int main(void)
         CHECK(!dm_ep_end_call(waits, &memory[i], SOON / 10));
         CHECK(dm_ep_end_is_left(&memory[i]));
     }
-    CHECK(!dm_ep_end_is_left(&memory[0]));
+    CHECK(!dm_ep_end_is_left(&memory[0]) && dm_ep_end_has_left());
     /* nothing is called for these, which are no endpoints; the others are not held up */
     dm_ep_disconnect(&memory[99]);
     dm_ep_free(&memory[99]);

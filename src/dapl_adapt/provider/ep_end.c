@@ -123,6 +123,16 @@ bool dm_ep_end_is_left(DAT_EP_HANDLE ep)
     return is_left;
 }
 
+bool dm_ep_end_has_left(void)
+{
+    bool has_left;
+
+    pthread_mutex_lock(&ends.lock);
+    has_left = ends.n_left > 0;
+    pthread_mutex_unlock(&ends.lock);
+    return has_left;
+}
+
 static DAT_RETURN end_disconnect(DAT_EP_HANDLE ep)
 {
     return dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG);

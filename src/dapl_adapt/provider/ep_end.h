@@ -24,7 +24,8 @@ void dm_ep_free(DAT_EP_HANDLE ep);
  * endpoint nothing more is to be called.
  */
 bool dm_ep_end_call(DAT_RETURN (*end)(DAT_EP_HANDLE ep), DAT_EP_HANDLE ep, uint64_t ns);
-/* Is this one of those? */
+/* Is this one of those? Are there any? Then their threads may read the queues of the adapter: none is to be freed. */
 bool dm_ep_end_is_left(DAT_EP_HANDLE ep);
+bool dm_ep_end_has_left(void);
 
 #endif

@@ -421,6 +421,9 @@ void dm_ia_close(struct dm_ia *ia)
     bool is_whole;
     DAT_RETURN rc;
 
+    if (ia->is_serial &&
+        dm_ep_end_has_left()) /* its queues are read: the end of the process frees them */
+        return;
     dm_rail_srq_free(ia);
     if (ia->cm.psp != DAT_HANDLE_NULL)
         dat_psp_free(ia->cm.psp);
