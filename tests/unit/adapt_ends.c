@@ -1,4 +1,4 @@
-/* test: layers=util,dapl_adapt timeout=60 stderr=allowed */
+/* test: layers=util,dapl_adapt timeout=60 */
 /*
  * Calls of a provider that end an endpoint: one that does not come back is left alone, and of its endpoint nothing
  * more is called; the others are waited for.

@@ -76,9 +76,7 @@ static void end_leave(pthread_t thread, int tid, DAT_EP_HANDLE ep)
     if (tid != 0) /* else it has not begun */
         (void)setpriority(PRIO_PROCESS, (id_t)tid, 19);
     pthread_mutex_lock(&ends.lock);
-    if (ends.n_left == 0)
-        dm_log_warn("the provider does not end a connection: it keeps receives of an endpoint, "
-                    "which is left as it is");
+    DM_TRACE(CONN, "the provider keeps receives of an endpoint, which is left as it is");
     ends.left[ends.n_left++ % LEFT_MAX] = ep;
     pthread_mutex_unlock(&ends.lock);
 }
