@@ -105,14 +105,15 @@ struct dm_chan_tests {
 
 /* Yielding the core and moving to another one (yield.c); times in ns. */
 struct dm_chan_cores {
-    uint32_t n_taken; /* yields in which somebody else ran */
-    uint64_t next_yield;
-    uint64_t yield_pause;
-    uint64_t next_sleep; /* for a moment, so that the system finds us an idle core */
-    uint64_t sleep_pause;
-    int sleep_core;       /* where that was last, -1: nowhere of late */
-    uint64_t next_spread; /* to a core with fewer processes */
-    uint64_t spread_pause;
+    uint32_t n_taken;               /* yields in which somebody else ran */
+    uint64_t next_look, look_pause; /* at the load of the host */
+    uint64_t next_yield, yield_pause;
+    uint64_t next_sleep, sleep_pause;   /* for a moment, so that the system finds us an idle core */
+    int sleep_core;                     /* where that was last, -1: nowhere of late */
+    uint64_t next_spread, spread_pause; /* to a core with fewer processes */
+    /* When processes outnumber cores, yields in a row: in which nobody ran, at that time last; that were not measured. */
+    uint64_t free_at;
+    uint32_t n_free, n_unseen;
 };
 
 /* Who is told of connections that are closed. */
@@ -176,12 +177,12 @@ struct dm_chan {
     struct dm_pool ctl; /* struct dm_chan_ctl */
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
+    struct dm_chan_cores cores;
     struct dm_chan_long_wait long_wait;
     struct dm_chan_tests tests;
     struct dm_backoff yield_backoff;
     uint64_t yields_ns; /* what a round of yields of all ranks of a core may take */
     struct dm_chan_turns turns;
-    struct dm_chan_cores cores;
     struct dm_progress_thread *progress_thread; /* DATUM_PROGRESS=thread, threads2; or NULL */
     struct dm_chan_progress_thread_counts thread_counts[DM_SIDES]; /* of those that have ended */
     struct dm_adapt_job job;
@@ -229,8 +230,6 @@ int dm_chan_work_self(struct dm_chan *chan);
 bool dm_progress_thread_await(struct dm_progress_thread *progress_thread, uint64_t us);
 /* Something was done that those may wait for; any thread. (progress_thread.c) */
 void dm_progress_thread_news(struct dm_progress_thread *progress_thread);
-/* Give the core to others, or look for another one. (yield.c) */
-void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
 /* So many tests in a row found nothing as may be before the core is given away. (yield.c) */
 void dm_chan_tests_idle(struct dm_chan *chan);
 /* Is anything queued, to anybody? (progress.c) */

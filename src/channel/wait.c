@@ -20,6 +20,9 @@
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
 #define CROWD         16 /* ranks that rounds of yields are short for, on any number of cores */
 #define YIELDS_MAX_NS 50000000
+#define FREE_YIELDS                                                                                \
+    16 /* in a row that nobody took up, when processes outnumber cores: the core is ours, */
+#define FREE_LOOK_NS  100000 /* as long as we look so often */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
 
 /* dm_wait_round_ns: this, for each rank besides, and 1 ns for so many bytes; at most; halved so often at most. */
@@ -38,6 +41,7 @@ static const uint32_t wait_job_passes[2] = {200, 4};
 const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
     /* When oversubscribed, the first sleep lets peers arm and notify; rounds of all ranks on a core take 0.5 ms. */
     [DM_WAIT_MESSAGE] = {.looks = {1, 1},
+                         .free = 32,
                          .first = {256, 2},
                          .passes = {256, 1},
                          .awake = {4, 4},
@@ -49,6 +53,7 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
                          .sleep_max_us = {100000, 100000}},
     /* The writer sends a packet: sleeps may be long from the start. */
     [DM_WAIT_WORD] = {.looks = {16, 1},
+                      .free = 32,
                       .first = {64, 1},
                       .passes = {64, 1},
                       .awake = {64, 1},
@@ -152,6 +157,32 @@ void dm_wait_reset(struct dm_waiter *w)
         w->spin_ns = w->first_spin_ns;
 }
 
+/* Nobody has taken up the last yields, which was a moment ago. */
+static inline bool wait_is_free(struct dm_chan_cores *c, uint64_t now)
+{
+    if (c->n_free < FREE_YIELDS)
+        return false;
+    if (now - c->free_at > FREE_LOOK_NS)
+        c->n_free = 0;
+    c->free_at = now;
+    return c->n_free > 0;
+}
+
+/* Processes outnumber cores: give the core away, rarely while nobody takes it. */
+static void wait_yield_oversubscribed(struct dm_chan *chan, struct dm_waiter *w, uint64_t now)
+{
+    const struct dm_wait_policy *policy = w->policy;
+    bool is_free = policy->free > 0 && wait_is_free(&chan->cores, now);
+
+    w->next_clock = w->n + (is_free ? policy->free : policy->passes[1]);
+    if (w->has_yielded || (is_free && w->n < policy->free))
+        return;
+    if (policy->free > 0)
+        dm_chan_yield_oversubscribed(chan, now);
+    else
+        sched_yield();
+}
+
 DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w)
 {
     const struct dm_wait_policy *policy = w->policy;
@@ -166,9 +197,13 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
     if (w->is_oversubscribed && dm_adapt_awaits_place(chan->adapt))
         return true; /* yielding would only keep the peer from its core */
     if (now - w->since < w->spin_ns || (w->is_oversubscribed && w->n <= policy->yields)) {
-        w->next_clock = w->n + policy->passes[w->is_oversubscribed];
-        if (!w->has_yielded && (w->is_oversubscribed || now - w->since > policy->yield_ns))
-            dm_chan_yield(chan, w->is_oversubscribed);
+        if (w->is_oversubscribed) {
+            wait_yield_oversubscribed(chan, w, now);
+            return false;
+        }
+        w->next_clock = w->n + policy->passes[0];
+        if (!w->has_yielded && now - w->since > policy->yield_ns)
+            dm_chan_yield(chan, now);
         return false;
     }
     if (w->is_oversubscribed && policy->learns)

@@ -5,7 +5,8 @@
  * A wait makes passes of progress. While every process has a core it polls, and lets others on
  * its core run in between; after DATUM_SPIN (1 ms unless set) it sleeps in the provider, for ever
  * longer times. When processes outnumber cores it yields after each pass, since whoever it waits
- * for may need this very core, and sleeps soon. DATUM_PROGRESS=poll never sleeps, =wait never
+ * for may need this very core, and sleeps soon; but rarely while nobody takes its yields up, as the
+ * others sleep. DATUM_PROGRESS=poll never sleeps, =wait never
  * polls.
  */
 #ifndef DM_CHANNEL_WAIT_H
@@ -29,16 +30,17 @@ enum dm_wait_kind {
 
 /* Pairs: while every process has a core, and when processes outnumber cores. */
 struct dm_wait_policy {
-    uint32_t looks[2];    /* at a word in memory between two passes */
-    uint32_t first[2];    /* idle passes before the first look at the clock, */
-    uint32_t passes[2];   /* between the others, */
-    uint32_t awake[2];    /* and between two sleeps */
-    uint64_t yield_ns;    /* of polling before yields, while every process has a core */
-    uint64_t spin_ns;     /* of yielding before the first sleep, when they have not */
-    uint32_t yields;      /* at least so many before that, however long they have taken */
-    bool learns;          /* waits where yielding was in vain make the next ones sleep at once */
-    bool by_message;      /* what is waited for comes as a message, and no other way */
-    uint32_t sleep_us[2]; /* the first sleep; each is twice as long as the one before, */
+    uint32_t looks[2];  /* at a word in memory between two passes */
+    uint32_t first[2];  /* idle passes before the first look at the clock, */
+    uint32_t passes[2]; /* between the others, */
+    uint32_t awake[2];  /* and between two sleeps */
+    uint32_t free;      /* the first two while nobody takes up yields; 0: they are not looked at */
+    uint64_t yield_ns;  /* of polling before yields, while every process has a core */
+    uint64_t spin_ns;   /* of yielding before the first sleep, when they have not */
+    uint32_t yields;    /* at least so many before that, however long they have taken */
+    bool learns;        /* waits where yielding was in vain make the next ones sleep at once */
+    bool by_message;    /* what is waited for comes as a message, and no other way */
+    uint32_t sleep_us[2];     /* the first sleep; each is twice as long as the one before, */
     uint32_t sleep_max_us[2]; /* at most so long */
 };
 
@@ -70,6 +72,9 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
 void dm_wait_end(struct dm_chan *chan, struct dm_waiter *w);
 /* Something has happened: polling starts anew. */
 void dm_wait_reset(struct dm_waiter *w);
+/* Give the core to others, or look for another one; it is now `start`; or when processes outnumber cores. (yield.c) */
+void dm_chan_yield(struct dm_chan *chan, uint64_t start);
+void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start);
 /* The clock's part of dm_wait_idle. */
 bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w);
 /* A pass found nothing; may yield. True: it is time to sleep. */

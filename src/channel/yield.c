@@ -13,6 +13,10 @@
 #define TAKEN_NS        1500 /* a yield that nobody takes up lasts a fifth of it */
 #define TAKEN_LONG_NS   100000
 #define TAKEN_MOST      8
+#define FREE_NS         600 /* when processes outnumber cores: at most so long, if nobody does; */
+#define UNSEEN          8   /* one of so many is measured */
+#define LOOK_PAUSE_MIN  UINT64_C(1000000)
+#define LOOK_PAUSE_MAX  UINT64_C(16000000)
 #define SLEEP_PAUSE_MIN UINT64_C(1000000)
 #define SLEEP_PAUSE_MAX UINT64_C(8000000)
 #define TESTS_ROUND_NS                                                                             \
@@ -83,16 +87,48 @@ static void yield_hold_core(struct dm_chan_cores *c, uint64_t now)
     c->next_yield = now + c->yield_pause;
 }
 
-void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
+/*
+ * Somebody shares this core though all that run could have one: two that were on the same when the others fell asleep,
+ * say. To see that takes some us: the more rarely, the longer it is in vain.
+ */
+static void yield_look(struct dm_chan_cores *c, uint64_t now)
+{
+    c->n_taken = 0;
+    if (dm_host_is_core_for_all("/proc/loadavg")) {
+        yield_part(c, now);
+        c->look_pause = 0;
+    }
+    if (c->look_pause < LOOK_PAUSE_MIN)
+        c->look_pause = LOOK_PAUSE_MIN;
+    else if (c->look_pause < LOOK_PAUSE_MAX)
+        c->look_pause *= 2;
+    c->next_look = now + c->look_pause;
+}
+
+void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start)
 {
     struct dm_chan_cores *c = &chan->cores;
-    uint64_t start, ns;
+    uint64_t end;
 
-    if (is_oversubscribed) {
-        sched_yield();
+    sched_yield();
+    if (c->n_free == 0 && ++c->n_unseen % UNSEEN != 0)
+        return;
+    end = dm_clock_ns();
+    if (end - start <= FREE_NS) {
+        c->n_free++;
+        c->free_at = end;
         return;
     }
-    start = dm_clock_ns();
+    c->n_free = 0;
+    if (end - start < TAKEN_LONG_NS && ++c->n_taken >= TAKEN_MOST && end >= c->next_look)
+        yield_look(c, end);
+}
+
+void dm_chan_yield(struct dm_chan *chan, uint64_t start)
+{
+    struct dm_chan_cores *c = &chan->cores;
+    uint64_t ns;
+
     if (start < c->next_yield)
         return;
     sched_yield();

@@ -70,6 +70,24 @@ static int host_affinity_cores(void)
     return 1;
 }
 
+bool dm_host_is_core_for_all(const char *loadavg)
+{
+    char text[128];
+    int fd = open(loadavg, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+    long running;
+
+    if (fd < 0)
+        return false;
+    n = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return sscanf(text, "%*s %*s %*s %ld/", &running) == 1 && running > 0 &&
+           running <= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 /* Reads up to two numbers from a file; "max" reads as -1. Returns how many. */
 static int host_read_numbers(const char *path, long long num[2])
 {

@@ -12,6 +12,11 @@
 const char *dm_host_name(void);
 /* Cores this process may use: the affinity mask cut by the cgroup's CPU quota, at least 1. */
 int dm_host_cores(void);
+/*
+ * No more processes and threads run, or are ready to, than this host has cores, by a file of the form of /proc/loadavg.
+ * False where it does not say.
+ */
+bool dm_host_is_core_for_all(const char *loadavg);
 /* May this process lock memory beyond RLIMIT_MEMLOCK (CAP_IPC_LOCK)? */
 bool dm_host_may_lock(void);
 /*

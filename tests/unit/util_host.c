@@ -41,6 +41,17 @@ static int quota(const char *groups)
     return dm_host_quota(make_file("groups", groups), root);
 }
 
+static void cores_for_all(void)
+{
+    CHECK(dm_host_is_core_for_all(make_file("load", "0.46 2.28 2.78 1/80 2510\n")));
+    CHECK(!dm_host_is_core_for_all(make_file("load", "0.46 2.28 2.78 1000000/1000080 2510\n")));
+    CHECK(!dm_host_is_core_for_all(make_file("load", "0.46 2.28 2.78 0/80 2510\n")));
+    CHECK(!dm_host_is_core_for_all(make_file("load", "/80\n")));
+    CHECK(!dm_host_is_core_for_all(make_file("load", "1 2 3\n")));
+    CHECK(!dm_host_is_core_for_all(make_file("load", "")));
+    CHECK(!dm_host_is_core_for_all("/no/such"));
+}
+
 static void version_2(void)
 {
     make_dir("a");
@@ -197,6 +208,7 @@ int main(void)
 
     if (mkdtemp(root) == NULL)
         abort();
+    cores_for_all();
     version_2();
     version_1();
     this_host();
