@@ -360,7 +360,7 @@ bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t
 void *dm_arena_row(const struct dm_arena *arena, uint32_t number)
 {
     uint64_t n = arena->head->n;
-    uint64_t len = ((1 + (n + 63) / 64) * sizeof(uint64_t) + 63) / 64 * 64;
+    uint64_t len = ((2 + (n + 63) / 64) * sizeof(uint64_t) + 63) / 64 * 64;
 
     if (number >= n || n > DM_ARENA_NOTES || (number + 1) * len > DM_ARENA_ROWS)
         return NULL;

@@ -107,7 +107,7 @@ void dm_arena_put(const struct dm_arena *arena, uint64_t name, const char *text)
 bool dm_arena_get(const struct dm_arena *arena, uint64_t name, char *buf, size_t len);
 /* The number of a note, from 0: each has one of its own. False: it is not there. */
 bool dm_arena_number(const struct dm_arena *arena, uint64_t name, uint32_t *number_p);
-/* The row with that number: cache lines with one word, then a bit for each row. NULL: the arena was made for
+/* The row with that number: cache lines with two words, then a bit for each row. NULL: the arena was made for
  * fewer processes, or for too many. */
 void *dm_arena_row(const struct dm_arena *arena, uint32_t number);
 /* The box with that number, and a slot of it; the arena is mapped as a whole. NULL: the arena was made for fewer

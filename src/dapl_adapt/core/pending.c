@@ -12,6 +12,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/rx.h"
 #include "util/arena.h"
 
 #define NEIGHBOURS 16 /* with fewer a look at each ring costs less than bits do */
@@ -54,6 +55,8 @@ bool dm_pending_join(struct dm_conn *conn, uint64_t name)
     if (peer->row == NULL)
         return false;
     peer->number = number;
+    if (pending->hot != NULL && pending->hot->tx.pending.number == number)
+        dm_pending_set_hot(conn->adapt, NULL); /* of one that is not there any more */
     pending->conns[number] = conn;
     /* never 0 from now on, so that each record is followed by its bit; the peer may have written already */
     atomic_fetch_or(&conn->ctl->asleep, DM_CTL_PENDING);
@@ -67,6 +70,19 @@ void dm_pending_leave(struct dm_conn *conn)
     pending->conns[conn->tx.pending.number] = NULL;
     if (pending->last == conn)
         pending->last = NULL;
+    if (pending->hot == conn)
+        dm_pending_set_hot(conn->adapt, NULL);
+}
+
+void dm_pending_set_hot(struct dm_adapt *adapt, struct dm_conn *conn)
+{
+    struct dm_pending *pending = &adapt->poll.pending;
+    struct dm_conn *before = pending->hot;
+
+    pending->hot = conn;
+    dm_pending_heat(pending->row, conn != NULL ? (uint64_t)conn->tx.pending.number + 1 : 0);
+    if (before != NULL && pending->conns[before->tx.pending.number] == before)
+        dm_pending_again(before);
 }
 
 void dm_pending_again(struct dm_conn *conn)
@@ -83,5 +99,8 @@ bool dm_pending_has(const struct dm_pending *pending)
 
     for (uint32_t i = 0; i < pending->n_words; i++)
         all |= pending->again[i];
+    atomic_thread_fence(memory_order_seq_cst); /* is_asleep was written before */
+    if (pending->hot != NULL && dm_rx_has(&pending->hot->rx))
+        return true;
     return all != 0 || !dm_pending_is_empty(pending->row, pending->n_words);
 }

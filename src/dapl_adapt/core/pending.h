@@ -16,6 +16,10 @@
  * consistent, so at least one of them sees the other's; of several writers the one that takes
  * `is_asleep` back notifies.
  *
+ * The hot one. A writer whose number is in `hot` sets no bit: the reader looks at its ring each time. The reader:
+ * `hot`, then the ring of the one before; the writer: record, then `hot`; all sequentially consistent. So either the
+ * reader sees the record in that last look, or the writer that it has to set its bit.
+ *
  * A provider may place a record later than the bit is set (a request that had to wait in its queue), and a
  * writer may die between the two: rare looks at all rings find that (dm_poll_rare).
  */
@@ -35,7 +39,8 @@ struct dm_conn;
 /* As dm_arena_row() has it. */
 struct dm_pending_row {
     _Atomic uint64_t is_asleep; /* the owner wants a notification */
-    _Atomic uint64_t bits[];    /* by the writers' numbers */
+    _Atomic uint64_t hot;    /* number of the writer that the owner always looks at, + 1; 0: none */
+    _Atomic uint64_t bits[]; /* by the writers' numbers */
 };
 
 /* The peer's; row NULL: its ring and ours are looked at. */
@@ -52,12 +57,30 @@ struct dm_pending {
     struct dm_conn **conns; /* by number */
     uint64_t *again;        /* bits of those whose rings have more */
     struct dm_conn *last;   /* that had something: its ring is looked at first */
+    struct dm_conn *hot;    /* that writes without bits; or NULL */
+    uint32_t n_last;        /* how often the last one had something, in a row */
 };
 
 /* Writer: there is something new in the ring. */
 static inline void dm_pending_set(struct dm_pending_row *row, uint32_t number)
 {
     atomic_fetch_or(&row->bits[number / DM_PENDING_WORD], UINT64_C(1) << number % DM_PENDING_WORD);
+}
+
+/* Writer: does the owner look at our ring without that? */
+static inline bool dm_pending_is_hot(const struct dm_pending_row *row, uint32_t number)
+{
+    if (atomic_load_explicit(&row->hot, memory_order_relaxed) != (uint64_t)number + 1)
+        return false;
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load(&row->hot) == (uint64_t)number + 1;
+}
+
+/* Reader: it does from now on, if `hot` is the number + 1; then it looks at the ring of the one before once more. */
+static inline void dm_pending_heat(struct dm_pending_row *row, uint64_t hot)
+{
+    atomic_store(&row->hot, hot);
+    atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* Writer, after that: is the owner asleep? Then it is for us to notify it. */
@@ -91,6 +114,8 @@ void dm_pending_close(struct dm_adapt *adapt);
 bool dm_pending_join(struct dm_conn *conn, uint64_t name);
 /* Its end. */
 void dm_pending_leave(struct dm_conn *conn);
+/* It is the hot one from now on; NULL: nobody is. */
+void dm_pending_set_hot(struct dm_adapt *adapt, struct dm_conn *conn);
 /* Have the ring looked at. */
 void dm_pending_again(struct dm_conn *conn);
 /* Has any ring, as far as bits say? */

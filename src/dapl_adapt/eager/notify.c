@@ -109,7 +109,8 @@ static bool notify_is_due(struct dm_conn *conn)
 
     if (row == NULL)
         return true;
-    dm_pending_set(row, conn->adapt->poll.pending.number);
+    if (!dm_pending_is_hot(row, conn->adapt->poll.pending.number))
+        dm_pending_set(row, conn->adapt->poll.pending.number);
     return (atomic_load_explicit(&conn->ctl->asleep, memory_order_relaxed) & DM_CTL_ARMED) != 0 &&
            dm_pending_wakes(row);
 }

@@ -33,7 +33,8 @@
 #include "util/list.h"
 #include "util/port.h"
 
-#define COLD 8 /* of the others, so many in turn */
+#define HOT_AFTER 16 /* looks that found something in the same ring and in no other one */
+#define COLD      8  /* of the others, so many in turn */
 
 /* Those that are done now; what their upcalls start may be done at once, but the rings come first. */
 static void poll_report_done(struct dm_adapt *adapt)
@@ -130,13 +131,25 @@ static inline int poll_look(struct dm_adapt *adapt, int i)
     return 1;
 }
 
+static inline void poll_learn_hot(struct dm_adapt *adapt, struct dm_conn *conn)
+{
+    struct dm_pending *pending = &adapt->poll.pending;
+
+    if (pending->last != conn) {
+        pending->last = conn;
+        pending->n_last = 0;
+    } else if (++pending->n_last == HOT_AFTER && pending->hot != conn) {
+        dm_pending_set_hot(adapt, conn);
+    }
+}
+
 /* One whose bit is set. */
 static int poll_look_pending(struct dm_adapt *adapt, struct dm_conn *conn)
 {
     adapt->poll.n_looks += conn != NULL;
     if (conn == NULL || conn->active < 0 || !dm_rx_has(&conn->rx))
         return 0;
-    adapt->poll.pending.last = conn;
+    poll_learn_hot(adapt, conn);
     adapt->ev.input(adapt->ev.arg, conn->proc, conn);
     if (dm_rx_has(&conn->rx)) /* it takes one of short ones at a time */
         dm_pending_again(conn);
@@ -159,9 +172,12 @@ static int poll_look_word(struct dm_adapt *adapt, uint32_t word)
 /* The last one first: who exchanges messages with it sees the record before its bit. */
 static int poll_look_row(struct dm_adapt *adapt)
 {
-    int n = poll_look_pending(adapt, adapt->poll.pending.last);
+    const struct dm_pending *pending = &adapt->poll.pending;
+    int n = poll_look_pending(adapt, pending->last);
 
-    for (uint32_t word = 0; word < adapt->poll.pending.n_words; word++)
+    if (pending->hot != NULL && pending->hot != pending->last)
+        n += poll_look_pending(adapt, pending->hot);
+    for (uint32_t word = 0; word < pending->n_words; word++)
         n += poll_look_word(adapt, word);
     return n;
 }
