@@ -70,6 +70,7 @@ struct dm_tx_place {
     uint32_t in_row;  /* short ones in slots, one after the other, */
     uint32_t row_end; /* up to this one */
     uint32_t stayed;  /* records of earlier stays in the ring of slots */
+    uint32_t n_long;  /* rounds that long records are reckoned with */
     uint64_t flags;   /* DM_TRAILER_, of the record that ends this round */
     bool is_short;    /* rounds may end before the last slot */
     bool has_cells;   /* short records may go to cells; then `idle` is the other ring */

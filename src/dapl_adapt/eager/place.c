@@ -42,10 +42,12 @@
 #define ROUND_STEP  4                   /* slots from one look to the next */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
 #define MOST_ROUNDS 16                  /* in which bursts are forgotten */
-#define PART_ALL    512                 /* slots of all peers together */
-#define ROW         4                   /* short records, before cells are used again */
-#define HOT_SLOTS   64                  /* records in slots */
-#define HOT         4096                /* records, which gain what the pages of all slots cost */
+#define PART_ALL    512                 /* slots of all peers together, */
+#define PART_LONG   256  /* of those that send long records, where processes share a cache, */
+#define LONG_ROUNDS 4    /* for so many rounds after such a one */
+#define ROW         4    /* short records, before cells are used again */
+#define HOT_SLOTS   64   /* records in slots */
+#define HOT         4096 /* records, which gain what the pages of all slots cost */
 #define LONG_AGO    (UINT32_C(1) << 30) /* records */
 
 static uint32_t place_least(uint32_t a, uint32_t b)
@@ -53,15 +55,20 @@ static uint32_t place_least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Slots of the ring that are for this peer among the others. */
-static uint32_t place_part(const struct dm_conn *conn)
+uint32_t dm_eager_place_part(const struct dm_conn *conn, bool has_long)
 {
     const struct dm_tx *tx = &conn->tx;
     uint32_t n = (uint32_t)conn->adapt->poll.n_active;
+    uint32_t all = has_long && conn->adapt->is_oversubscribed ? PART_LONG : PART_ALL;
 
-    if (!tx->place.is_short || n * tx->n_slots <= PART_ALL)
+    if (!tx->place.is_short || n * tx->n_slots <= all)
         return tx->n_slots;
-    return place_least(PART_ALL / n > ROUND_STEP ? PART_ALL / n : ROUND_STEP, tx->n_slots);
+    return place_least(all / n > ROUND_STEP ? all / n : ROUND_STEP, tx->n_slots);
+}
+
+static uint32_t place_part(const struct dm_conn *conn)
+{
+    return dm_eager_place_part(conn, conn->tx.place.n_long > 0);
 }
 
 /* Has it shown that it sends much, or what is too long for cells? */
@@ -77,6 +84,15 @@ static bool place_is_hot(const struct dm_conn *conn)
 {
     return place_part(conn) == conn->tx.n_slots &&
            (!conn->tx.place.has_cells || place_is_used(&conn->tx));
+}
+
+void dm_eager_place_long(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    tx->place.n_long = LONG_ROUNDS;
+    if (!tx->place.in_cells && tx->ring.look == UINT32_MAX && !place_is_hot(conn))
+        tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
 }
 
 static void place_begin(struct dm_conn *conn)
@@ -233,6 +249,7 @@ void dm_eager_place_next(struct dm_conn *conn)
         if (!tx->place.in_cells) {
             tx->place.last = n;
             tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;
+            tx->place.n_long -= tx->place.n_long > 0;
         }
     }
     place_forget(tx);

@@ -12,6 +12,10 @@ struct dm_conn;
 
 /* The first round; has_cells: tx.ring is that of cells, tx.idle that of slots. */
 void dm_eager_place_start(struct dm_conn *conn, bool has_cells);
+/* Slots of the ring that are for this peer among the others; has_long: when long records go there, too. */
+uint32_t dm_eager_place_part(const struct dm_conn *conn, bool has_long);
+/* A long one does. */
+void dm_eager_place_long(struct dm_conn *conn);
 /* The last record of a round is sent: to slot 0, in the next generation, or to the other ring. */
 void dm_eager_place_next(struct dm_conn *conn);
 /*

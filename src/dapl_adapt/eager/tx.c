@@ -46,6 +46,9 @@
 #define PART_MAX    2752 /* what the peer copies while this process writes the next */
 #define EAGER_AUTO  16384
 #define EAGER_LOCAL 8192 /* over a rail of this host only: longer ones are copied once, not twice */
+/* But where processes outnumber cores each answer that a sender waits for costs two changes of the process. */
+#define EAGER_SHARED 32768
+#define SHARED_PART  20 /* slots of a ring that may have such ones */
 
 /* Nothing available: look for credits, else remember that somebody waits and start connecting. */
 static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
@@ -114,6 +117,8 @@ static inline int tx_commit(struct dm_conn *conn, size_t len)
     dm_clock_copied(len);
     if (dm_unlikely(space != tx->reserved))
         memmove(tx->ring.trailer - space, tx->ring.trailer - tx->reserved, len);
+    if (dm_unlikely(len > EAGER_LOCAL))
+        dm_eager_place_long(conn);
     dm_tx_write_trailer(conn, len);
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->ring.trailer - space);
     lmr.segment_length = space + DM_TRAILER_LEN;
@@ -210,7 +215,12 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
     if (!is_tuned && conn->adapt->rings.is_auto_size &&
         conn->ring.slot_size > conn->adapt->rings.size_auto)
         return conn->ring.slot_size * (dm_ia_is_software(conn->ia) ? 1 : 2);
-    return conn->ia != NULL ? tx_eager_of(conn->ia) : EAGER_LOCAL;
+    if (conn->ia == NULL)
+        return EAGER_LOCAL;
+    if (!is_tuned && conn->ia->caps.is_local && conn->adapt->is_oversubscribed &&
+        dm_eager_place_part(conn, true) >= SHARED_PART)
+        return EAGER_SHARED;
+    return tx_eager_of(conn->ia);
 }
 
 bool dm_adapt_is_software(const struct dm_conn *conn)
@@ -405,6 +415,8 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
             break;
         while (cur.offset == cur.iov->iov_len) /* empty parts */
             cur.iov++;
+        if (dm_unlikely(len > EAGER_LOCAL))
+            dm_eager_place_long(conn);
         rc = record_put(conn, &cur, (uint32_t)len, left == len || tx->n_avail == 1, &has_direct);
         if (dm_unlikely(rc != DAT_SUCCESS) && dm_conn_post_failed(conn, rc) != DM_OK)
             return DM_EPEER;
