@@ -104,6 +104,11 @@ struct dm_chan_progress_thread_counts dm_chan_progress_thread_stats(const struct
                                                                     enum dm_side side);
 /* True when processes outnumber cores, so that waiting should give the core away. */
 bool dm_chan_is_oversubscribed(const struct dm_chan *chan);
+/*
+ * The launcher says that this job has more processes than cores on this host: what all of them here know alike. False
+ * where it says nothing.
+ */
+bool dm_chan_is_job_oversubscribed(const struct dm_chan *chan);
 /* How long a wait that begins now polls on a core of its own, by dm_clock_ns; 0: not at all. */
 uint64_t dm_chan_polls_until(const struct dm_chan *chan);
 /*

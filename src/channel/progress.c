@@ -129,6 +129,11 @@ bool dm_chan_is_oversubscribed(const struct dm_chan *chan)
     return dm_adapt_is_oversubscribed(chan->adapt);
 }
 
+bool dm_chan_is_job_oversubscribed(const struct dm_chan *chan)
+{
+    return chan->job.n_cores > 0 && chan->job.n_local > chan->job.n_cores;
+}
+
 bool dm_chan_is_busy(const struct dm_chan *chan)
 {
     if (chan->todo & (DM_TODO_SELF | DM_TODO_FLUSH | DM_TODO_LOST))

@@ -38,6 +38,9 @@ takes() { # PATTERN
 }
 
 datum-info --coll-table >own.coll
+# 4 ranks on fewer cores take another one.
+long=binomial
+[ "$(nproc)" -ge 4 ] || long=linear
 check 'the table of datum-info is a file' job 4 own.coll
 check 'and is taken' takes 'allreduce of 40 bytes, 4 ranks: doubling \(own.coll:[0-9]+\)'
 check 'without a file' job 4 ''
@@ -56,12 +59,24 @@ check 'rows' job 4 mine.coll
 check 'bytes above' takes 'allreduce of 12000 bytes, 4 ranks: halving \(mine.coll:4\)'
 check 'bytes below fall through' takes 'allreduce of 40 bytes, 4 ranks: doubling \(built in\)'
 check 'exact bytes, one node, 2^n ranks' takes 'bcast of 40 bytes, 4 ranks: binomial \(mine.coll:7\)'
-check 'other bytes fall through' takes 'bcast of 12000 bytes, 4 ranks: binomial \(built in\)'
+check 'other bytes fall through' takes "bcast of 12000 bytes, 4 ranks: $long \\(built in\\)"
 check 'exact ranks' job 3 mine.coll
 check 'exact ranks are taken' takes 'bcast of 40 bytes, 3 ranks: scatter \(mine.coll:5\)'
 echo 'allgather doubling' >needs.coll
 check 'a row that cannot do the job' job 3 needs.coll
 check 'falls through' sh -c '! grep -q "needs.coll:1" out'
+
+printf 'format 1\nallreduce tree oversubscribed\n' >over.coll
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+on_one() {
+    DATUM_EXPLAIN=1 DATUM_COLL_FILE=over.coll timeout 20 taskset -c "$first" mpiexec -n 2 ./prog >out 2>&1
+}
+check 'two ranks on one core' on_one
+check 'oversubscribed' takes 'allreduce of 40 bytes, 2 ranks: tree \(over.coll:2\)'
+if [ "$(nproc)" -ge 2 ]; then
+    check 'a core for each' job 2 over.coll
+    check 'falls through, too' sh -c '! grep -q "over.coll:2" out'
+fi
 
 both() {
     DATUM_EXPLAIN=1 DATUM_COLL=bcast=binomial,bcast=scatter DATUM_COLL_FILE=mine.coll \
@@ -80,7 +95,7 @@ job() {
     DATUM_COLL_FILE=$2 timeout 20 mpiexec -n "$1" ./prog
 }
 bad 'there is no collective "bcats"; there are: barrier bcast gather' 'bcats binomial'
-bad 'there is no bcast "fast"; there are: shm nodes binomial scatter' 'bcast fast'
+bad 'there is no bcast "fast"; there are: shm nodes binomial scatter linear' 'bcast fast'
 bad 'there is no bcast ""' 'bcast'
 bad 'what is "rank=3"\? A row may have ranks= bytes= commutes pow2' 'bcast binomial rank=3'
 bad 'ranks=8-2: the first number is the larger one' 'bcast binomial ranks=8-2'

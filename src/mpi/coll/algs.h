@@ -34,6 +34,8 @@
     X(POW2, 2, "pow2")                   /* 2^n ranks */                                           \
     X(ONE_NODE, 4, "one-node")           /* all ranks on one host */                               \
     X(SEVERAL_NODES, 8, "several-nodes") /* not all on one */                                      \
+    /* all on one host, of one job, and more than its cores, as the launcher says: */              \
+    X(OVERSUBSCRIBED, 128, "oversubscribed")                                                       \
     /* of blocking calls (shm/coll_shm.h): */                                                      \
     X(SHARED, 16, "shared")   /* all ranks share memory */                                         \
     X(NODES, 32, "nodes")     /* those of each node do, and some node has several */               \
@@ -53,10 +55,12 @@ enum dm_coll_needs {
     X(BARRIER, nodes, barrier_nodes, DM_COLL_NODES)                                                \
     X(BARRIER, dissemination, barrier_dissemination, 0)                                            \
     X(BARRIER, tree, barrier_tree, 0)                                                              \
+    X(BARRIER, linear, barrier_linear, 0)                                                          \
     X(BCAST, shm, bcast_shm, DM_COLL_SHARED)                                                       \
     X(BCAST, nodes, bcast_nodes, DM_COLL_NODES)                                                    \
     X(BCAST, binomial, bcast_binomial, 0)                                                          \
     X(BCAST, scatter, bcast_scatter, 0)                                                            \
+    X(BCAST, linear, bcast_linear, 0)                                                              \
     X(GATHER, shm, gather_shm, DM_COLL_SHARED)                                                     \
     X(GATHER, linear, gather_linear, 0)                                                            \
     X(GATHER, binomial, gather_binomial, 0)                                                        \
@@ -72,6 +76,7 @@ enum dm_coll_needs {
     X(ALLGATHER, doubling, allgather_doubling, DM_COLL_POW2)                                       \
     X(ALLGATHER, bruck, allgather_bruck, 0)                                                        \
     X(ALLGATHER, ring, allgather_ring, 0)                                                          \
+    X(ALLGATHER, linear, allgather_linear, 0)                                                      \
     X(ALLGATHERV, shm, allgather_shm, DM_COLL_SHARED)                                              \
     X(ALLGATHERV, nodes, allgather_nodes, DM_COLL_NODES)                                           \
     X(ALLGATHERV, bruck, allgather_bruck, 0)                                                       \
@@ -79,6 +84,7 @@ enum dm_coll_needs {
     X(ALLTOALL, shm, alltoall_shm, DM_COLL_SHARED)                                                 \
     X(ALLTOALL, linear, alltoall_linear, 0)                                                        \
     X(ALLTOALL, bruck, alltoall_bruck, 0)                                                          \
+    X(ALLTOALL, central, alltoall_central, 0)                                                      \
     X(ALLTOALL, pairwise, alltoall_pairwise, 0)                                                    \
     X(ALLTOALLV, shm, alltoall_shm, DM_COLL_SHARED)                                                \
     X(ALLTOALLV, linear, alltoall_linear, 0)                                                       \
@@ -86,23 +92,28 @@ enum dm_coll_needs {
     X(REDUCE, shm, reduce_shm, DM_COLL_SHARED)                                                     \
     X(REDUCE, nodes, reduce_nodes, DM_COLL_NODES | DM_COLL_ORDERED)                                \
     X(REDUCE, binomial, reduce_binomial, 0)                                                        \
+    X(REDUCE, linear, reduce_linear, 0)                                                            \
     X(REDUCE, halving, reduce_halving, 0)                                                          \
     X(ALLREDUCE, shm, allreduce_shm, DM_COLL_SHARED)                                               \
     X(ALLREDUCE, nodes, allreduce_nodes, DM_COLL_NODES | DM_COLL_ORDERED)                          \
     X(ALLREDUCE, doubling, allreduce_doubling, 0)                                                  \
     X(ALLREDUCE, tree, allreduce_tree, 0)                                                          \
+    X(ALLREDUCE, linear, allreduce_linear, 0)                                                      \
     X(ALLREDUCE, halving, allreduce_halving, 0)                                                    \
     X(REDUCE_SCATTER, shm, reduce_scatter_shm, DM_COLL_SHARED)                                     \
     X(REDUCE_SCATTER, allreduce, reduce_scatter_allreduce, 0)                                      \
     X(REDUCE_SCATTER, pairwise, reduce_scatter_pairwise, DM_COLL_COMMUTES)                         \
     X(REDUCE_SCATTER, ordered, reduce_scatter_ordered, 0)                                          \
     X(REDUCE_SCATTER, tree, reduce_scatter_tree, 0)                                                \
+    X(REDUCE_SCATTER, linear, reduce_scatter_linear, 0)                                            \
     X(SCAN, shm, scan_shm, DM_COLL_SHARED)                                                         \
     X(SCAN, doubling, scan_doubling, 0)                                                            \
     X(SCAN, chain, scan_chain, 0)                                                                  \
+    X(SCAN, linear, scan_linear, 0)                                                                \
     X(EXSCAN, shm, exscan_shm, DM_COLL_SHARED)                                                     \
     X(EXSCAN, doubling, exscan_doubling, 0)                                                        \
     X(EXSCAN, chain, exscan_chain, 0)                                                              \
+    X(EXSCAN, linear, exscan_linear, 0)                                                            \
     X(NEIGHBOR_ALLGATHER, direct, neighbor_allgather_direct, 0)                                    \
     X(NEIGHBOR_ALLTOALL, direct, neighbor_alltoall_direct, 0)
 
@@ -118,11 +129,15 @@ enum dm_coll_needs {
     X(BARRIER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                   \
     X(BARRIER, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(BARRIER, dissemination, DM_COLL_POW2, 4, DM_COLL_ALL)                                        \
+    X(BARRIER, linear, 0, 8, DM_COLL_ALL)                                                          \
+    X(BARRIER, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_ALL)                                    \
     X(BARRIER, tree, 0, 64, DM_COLL_ALL)                                                           \
     X(BARRIER, dissemination, 0, DM_COLL_ANY, DM_COLL_ALL)                                         \
     /* bytes of the buffer */                                                                      \
     X(BCAST, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                     \
     X(BCAST, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                                   \
+    X(BCAST, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(8))                                             \
+    X(BCAST, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                      \
     X(BCAST, binomial, 0, 32, DM_COLL_ALL)                                                         \
     X(BCAST, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(128))                                           \
     X(BCAST, scatter, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
@@ -142,7 +157,10 @@ enum dm_coll_needs {
     /* bytes of all blocks together */                                                             \
     X(ALLGATHER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(ALLGATHER, nodes, 0, DM_COLL_ANY, DM_COLL_KIB(4096))                                         \
+    X(ALLGATHER, doubling, 0, 4, DM_COLL_KIB(256))                                                 \
+    X(ALLGATHER, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_KIB(16))                              \
     X(ALLGATHER, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                       \
+    X(ALLGATHER, doubling, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                \
     X(ALLGATHER, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(ALLGATHER, ring, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
     X(ALLGATHERV, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
@@ -152,6 +170,9 @@ enum dm_coll_needs {
     /* bytes of one block; unknown (0) with counts of its own for every rank */                    \
     X(ALLTOALL, shm, 0, 4096, DM_COLL_ALL)                                                         \
     X(ALLTOALL, linear, 0, 4, DM_COLL_KIB(256))                                                    \
+    X(ALLTOALL, central, DM_COLL_OVERSUBSCRIBED, 64, 64)                                           \
+    X(ALLTOALL, linear, 0, 8, DM_COLL_KIB(1))                                                      \
+    X(ALLTOALL, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(1))                                \
     X(ALLTOALL, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(1))                                             \
     X(ALLTOALL, linear, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                          \
     X(ALLTOALL, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                             \
@@ -166,6 +187,8 @@ enum dm_coll_needs {
     X(ALLREDUCE, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(ALLREDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     X(ALLREDUCE, doubling, 0, 2, DM_COLL_KIB(32))                                                  \
+    X(ALLREDUCE, doubling, DM_COLL_POW2, 4, DM_COLL_KIB(4))                                        \
+    X(ALLREDUCE, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_KIB(4))                               \
     X(ALLREDUCE, doubling, DM_COLL_POW2, DM_COLL_ANY, DM_COLL_KIB(4))                              \
     X(ALLREDUCE, tree, 0, 32, DM_COLL_KIB(32))                                                     \
     X(ALLREDUCE, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(8))                                         \
@@ -176,16 +199,19 @@ enum dm_coll_needs {
     X(REDUCE_SCATTER, shm, 0, 4096, DM_COLL_ALL)                                                   \
     X(REDUCE_SCATTER, allreduce, 0, 4, DM_COLL_KIB(4))                                             \
     X(REDUCE_SCATTER, pairwise, 0, 4, DM_COLL_ALL)                                                 \
+    X(REDUCE_SCATTER, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_KIB(4))                          \
     X(REDUCE_SCATTER, tree, 0, 32, DM_COLL_KIB(512))                                               \
     X(REDUCE_SCATTER, allreduce, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                   \
     X(REDUCE_SCATTER, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                       \
     X(REDUCE_SCATTER, ordered, 0, DM_COLL_ANY, DM_COLL_ALL)                                        \
     X(SCAN, shm, 0, 32, DM_COLL_ALL)                                                               \
+    X(SCAN, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                       \
     X(SCAN, chain, DM_COLL_ONE_NODE, 32, DM_COLL_ALL)                                              \
     X(SCAN, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                             \
     X(SCAN, chain, 0, 64, DM_COLL_ALL)                                                             \
     X(SCAN, doubling, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(EXSCAN, shm, 0, 32, DM_COLL_ALL)                                                             \
+    X(EXSCAN, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                     \
     X(EXSCAN, chain, DM_COLL_ONE_NODE, 32, DM_COLL_ALL)                                            \
     X(EXSCAN, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(EXSCAN, chain, 0, 64, DM_COLL_ALL)                                                           \

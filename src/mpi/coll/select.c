@@ -40,10 +40,17 @@ static dm_coll_alg *const alone[DM_COLL_N] = {
 };
 /* clang-format on */
 
-/* Where the ranks of comm are: DM_COLL_ONE_NODE or DM_COLL_SEVERAL_NODES. */
+#define LAYOUTS (DM_COLL_ONE_NODE | DM_COLL_SEVERAL_NODES | DM_COLL_OVERSUBSCRIBED)
+
+/* Which of these comm meets. */
 static DM_NOINLINE unsigned int find_layout(struct dm_comm *comm)
 {
-    comm->layout = dm_node_is_one(comm->group) ? DM_COLL_ONE_NODE : DM_COLL_SEVERAL_NODES;
+    comm->layout = DM_COLL_SEVERAL_NODES;
+    if (dm_node_is_one(comm->group)) {
+        comm->layout = DM_COLL_ONE_NODE;
+        if (dm_group_is_own(comm->group) && dm_chan_is_job_oversubscribed(dm_world.chan))
+            comm->layout |= DM_COLL_OVERSUBSCRIBED;
+    }
     return comm->layout;
 }
 
@@ -51,7 +58,7 @@ static DM_NOINLINE unsigned int find_layout(struct dm_comm *comm)
 static bool has_needs(unsigned int needs, const struct dm_coll_args *args, struct dm_comm *comm,
                       unsigned int fits)
 {
-    unsigned int layout = needs & (DM_COLL_ONE_NODE | DM_COLL_SEVERAL_NODES);
+    unsigned int layout = needs & LAYOUTS;
     bool commutes = args->op != NULL && args->op->is_commutative;
 
     if ((needs & (DM_COLL_SHARED | DM_COLL_NODES) & ~fits) != 0)
@@ -62,7 +69,7 @@ static bool has_needs(unsigned int needs, const struct dm_coll_args *args, struc
         return false;
     if ((needs & DM_COLL_POW2) != 0 && (comm->size & (comm->size - 1)) != 0)
         return false;
-    return layout == 0 || layout == (comm->layout != 0 ? comm->layout : find_layout(comm));
+    return (layout & ~(comm->layout != 0 ? comm->layout : find_layout(comm))) == 0;
 }
 
 static struct dm_coll_choice *select_choose(enum dm_coll_kind kind, size_t bytes,

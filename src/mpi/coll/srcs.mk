@@ -2,6 +2,9 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/sched.c src/mpi/coll/select.c src/mpi/coll/choices.c \
 	src/mpi/coll/neighbor.c \
 	src/mpi/coll/alg/barrier_dissemination.c src/mpi/coll/alg/barrier_tree.c \
+	src/mpi/coll/alg/barrier_linear.c src/mpi/coll/alg/bcast_linear.c \
+	src/mpi/coll/alg/allgather_linear.c src/mpi/coll/alg/alltoall_central.c \
+	src/mpi/coll/alg/allreduce_linear.c src/mpi/coll/alg/reduce_linear.c \
 	src/mpi/coll/alg/bcast_binomial.c src/mpi/coll/alg/bcast_scatter.c \
 	src/mpi/coll/alg/gather_linear.c src/mpi/coll/alg/gather_binomial.c \
 	src/mpi/coll/alg/scatter_linear.c src/mpi/coll/alg/scatter_binomial.c \
@@ -13,7 +16,7 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/alg/allreduce_doubling.c src/mpi/coll/alg/allreduce_halving.c \
 	src/mpi/coll/alg/allreduce_tree.c src/mpi/coll/alg/reduce_scatter_allreduce.c \
 	src/mpi/coll/alg/reduce_scatter_pairwise.c src/mpi/coll/alg/reduce_scatter_ordered.c \
-	src/mpi/coll/alg/reduce_scatter_tree.c \
+	src/mpi/coll/alg/reduce_scatter_root.c \
 	src/mpi/coll/alg/scan_doubling.c src/mpi/coll/alg/scan_chain.c src/mpi/coll/alg/alone.c \
 	src/mpi/coll/alg/inter_rooted.c src/mpi/coll/alg/inter_exchange.c \
 	src/mpi/coll/alg/inter_reduce.c \

@@ -349,14 +349,13 @@ bool dm_launch_binding_check(const struct dm_launch_options *options, int n_rank
 int dm_launch_binding_cores(int n_ranks)
 {
     cpu_set_t all;
-    int quota;
+    int quota = dm_host_cores();
 
     if (bound.n == 0)
-        return 0;
+        return n_ranks > quota ? quota : 0;
     CPU_ZERO(&all);
     for (int i = 0; i < n_ranks && i < bound.n; i++)
         CPU_OR(&all, &all, &bound.units[i]);
-    quota = dm_host_cores();
     return CPU_COUNT(&all) < quota ? CPU_COUNT(&all) : quota;
 }
 

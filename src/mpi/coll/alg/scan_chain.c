@@ -1,7 +1,7 @@
 /*
  * Scan and exscan from rank to rank: n - 1 messages, the least there can be, which counts where
  * ranks share cores. Long vectors go in pieces, so that all ranks of the chain have something to
- * do.
+ * do; or whole, where there are too few cores for all of them.
  */
 #include "mpi/coll/alg/alg.h"
 
@@ -26,9 +26,8 @@ static size_t piece_of(const struct dm_coll_args *a)
     return n == 0 ? 1 : n < a->rcount ? n : a->rcount;
 }
 
-void dm_coll_scan_chain(struct dm_run *run, const struct dm_coll_args *a)
+static void scan_by(struct dm_run *run, const struct dm_coll_args *a, size_t piece)
 {
-    size_t piece = piece_of(a);
     void *below = dm_coll_alloc_typed(run, piece, a->rtype);
 
     if (below == NULL)
@@ -41,9 +40,8 @@ void dm_coll_scan_chain(struct dm_run *run, const struct dm_coll_args *a)
     }
 }
 
-void dm_coll_exscan_chain(struct dm_run *run, const struct dm_coll_args *a)
+static void exscan_by(struct dm_run *run, const struct dm_coll_args *a, size_t piece)
 {
-    size_t piece = piece_of(a);
     void *own = dm_coll_alloc_typed(run, piece, a->rtype);
 
     if (own == NULL)
@@ -57,4 +55,24 @@ void dm_coll_exscan_chain(struct dm_run *run, const struct dm_coll_args *a)
                      a->rtype);
         chain_pass(run, a, below, own, n);
     }
+}
+
+void dm_coll_scan_chain(struct dm_run *run, const struct dm_coll_args *a)
+{
+    scan_by(run, a, piece_of(a));
+}
+
+void dm_coll_scan_linear(struct dm_run *run, const struct dm_coll_args *a)
+{
+    scan_by(run, a, a->rcount);
+}
+
+void dm_coll_exscan_chain(struct dm_run *run, const struct dm_coll_args *a)
+{
+    exscan_by(run, a, piece_of(a));
+}
+
+void dm_coll_exscan_linear(struct dm_run *run, const struct dm_coll_args *a)
+{
+    exscan_by(run, a, a->rcount);
 }
