@@ -45,7 +45,8 @@ struct test {
     int is_divided;    /* each rank gets a share: no less than a double for each */
 };
 
-extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], overlap_tests[];
+extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], icoll_tests[],
+    overlap_tests[];
 
 /* Bytes that each of these ranks may take, the least of all of them (room.c). */
 size_t room_for(MPI_Comm comm);

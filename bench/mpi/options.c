@@ -42,7 +42,8 @@ static const char usage[] =
     "\n"
     "Exit status: 0; 1 when a file cannot be written; 2 for wrong arguments.\n";
 
-static const struct test *const groups[] = {pt2pt_tests, onesided_tests, coll_tests, overlap_tests};
+static const struct test *const groups[] = {pt2pt_tests, onesided_tests, coll_tests, icoll_tests,
+                                            overlap_tests};
 enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
 /* Does this process speak for all of the job? */
