@@ -20,9 +20,8 @@
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
 #define CROWD         16 /* ranks that rounds of yields are short for, on any number of cores */
 #define YIELDS_MAX_NS 50000000
-#define FREE_YIELDS                                                                                \
-    16 /* in a row that nobody took up, when processes outnumber cores: the core is ours, */
-#define FREE_LOOK_NS  100000 /* as long as we look so often */
+#define FREE_YIELDS   16 /* of many processes, in a row, that nobody took up: the core is ours */
+#define FREE_LOOK_NS  100000 /* as long as it looks so often */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
 
 /* dm_wait_round_ns: this, for each rank besides, and 1 ns for so many bytes; at most; halved so often at most. */
