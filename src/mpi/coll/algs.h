@@ -130,7 +130,7 @@ enum dm_coll_needs {
     X(BARRIER, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(BARRIER, dissemination, DM_COLL_POW2, 4, DM_COLL_ALL)                                        \
     X(BARRIER, linear, 0, 8, DM_COLL_ALL)                                                          \
-    X(BARRIER, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_ALL)                                    \
+    X(BARRIER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                    \
     X(BARRIER, tree, 0, 64, DM_COLL_ALL)                                                           \
     X(BARRIER, dissemination, 0, DM_COLL_ANY, DM_COLL_ALL)                                         \
     /* bytes of the buffer */                                                                      \
@@ -158,7 +158,7 @@ enum dm_coll_needs {
     X(ALLGATHER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(ALLGATHER, nodes, 0, DM_COLL_ANY, DM_COLL_KIB(4096))                                         \
     X(ALLGATHER, doubling, 0, 4, DM_COLL_KIB(256))                                                 \
-    X(ALLGATHER, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_KIB(16))                              \
+    X(ALLGATHER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(16))                              \
     X(ALLGATHER, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                       \
     X(ALLGATHER, doubling, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                \
     X(ALLGATHER, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
@@ -170,7 +170,7 @@ enum dm_coll_needs {
     /* bytes of one block; unknown (0) with counts of its own for every rank */                    \
     X(ALLTOALL, shm, 0, 4096, DM_COLL_ALL)                                                         \
     X(ALLTOALL, linear, 0, 4, DM_COLL_KIB(256))                                                    \
-    X(ALLTOALL, central, DM_COLL_OVERSUBSCRIBED, 64, 64)                                           \
+    X(ALLTOALL, central, DM_COLL_OVERSUBSCRIBED, 32, 64)                                           \
     X(ALLTOALL, linear, 0, 8, DM_COLL_KIB(1))                                                      \
     X(ALLTOALL, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(1))                                \
     X(ALLTOALL, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(1))                                             \
@@ -188,7 +188,7 @@ enum dm_coll_needs {
     X(ALLREDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     X(ALLREDUCE, doubling, 0, 2, DM_COLL_KIB(32))                                                  \
     X(ALLREDUCE, doubling, DM_COLL_POW2, 4, DM_COLL_KIB(4))                                        \
-    X(ALLREDUCE, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_KIB(4))                               \
+    X(ALLREDUCE, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(4))                               \
     X(ALLREDUCE, doubling, DM_COLL_POW2, DM_COLL_ANY, DM_COLL_KIB(4))                              \
     X(ALLREDUCE, tree, 0, 32, DM_COLL_KIB(32))                                                     \
     X(ALLREDUCE, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(8))                                         \
@@ -199,7 +199,7 @@ enum dm_coll_needs {
     X(REDUCE_SCATTER, shm, 0, 4096, DM_COLL_ALL)                                                   \
     X(REDUCE_SCATTER, allreduce, 0, 4, DM_COLL_KIB(4))                                             \
     X(REDUCE_SCATTER, pairwise, 0, 4, DM_COLL_ALL)                                                 \
-    X(REDUCE_SCATTER, linear, DM_COLL_OVERSUBSCRIBED, 64, DM_COLL_KIB(4))                          \
+    X(REDUCE_SCATTER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(4))                          \
     X(REDUCE_SCATTER, tree, 0, 32, DM_COLL_KIB(512))                                               \
     X(REDUCE_SCATTER, allreduce, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                   \
     X(REDUCE_SCATTER, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                       \
