@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "coll.h"
 
 /* Blocks for all ranks of which every other one is a half longer than len, and the rest that much shorter. */
 static struct blocks {
@@ -37,23 +38,6 @@ static void make_blocks(const struct bench *b)
         at += v.counts[i];
     }
 }
-
-/* The rooted ones take another root each time, and scans go up and down by turns, so that no rank runs ahead. */
-#define REPEAT(b, n, call)                                                                         \
-    double start;                                                                                  \
-    int len = (int)(b)->len, n_doubles = len / (int)sizeof(double);                                \
-    (void)len;                                                                                     \
-    (void)n_doubles;                                                                               \
-    MPI_Barrier((b)->comm);                                                                        \
-    start = MPI_Wtime();                                                                           \
-    for (int i = 0; i < (n); i++) {                                                                \
-        int root = i % (b)->size;                                                                  \
-        MPI_Comm turn = i % 2 == 0 ? (b)->comm : (b)->reverse;                                     \
-        (void)root;                                                                                \
-        (void)turn;                                                                                \
-        call;                                                                                      \
-    }                                                                                              \
-    return MPI_Wtime() - start
 
 static double barrier(struct bench *b, int n)
 {
@@ -150,10 +134,6 @@ static double alltoallv(struct bench *b, int n)
                          MPI_CHAR, b->comm));
 }
 
-#define COLL(name_, least_, is_all)                                                                \
-    .group = "coll", .unit = UNIT_US, .run = (name_), .per_run = 1, .least = (least_),             \
-    .most = (size_t)1 << 28, .dflt_most = 1 << 20, .is_all_to_all = (is_all)
-
 const struct test coll_tests[] = {
     {.name = "barrier",
      .title = "MPI_Barrier",
@@ -161,44 +141,48 @@ const struct test coll_tests[] = {
      .unit = UNIT_US,
      .run = barrier,
      .per_run = 1},
-    {.name = "bcast", .title = "MPI_Bcast, roots in turn", COLL(bcast, 1, 0)},
+    {.name = "bcast", .title = "MPI_Bcast, roots in turn", COLL("coll", bcast, 1, 0)},
     {.name = "reduce",
      .title = "MPI_Reduce, sum of doubles, roots in turn",
-     COLL(reduce, sizeof(double), 0)},
+     COLL("coll", reduce, sizeof(double), 0)},
     {.name = "allreduce",
      .title = "MPI_Allreduce, sum of doubles",
-     COLL(allreduce, sizeof(double), 0)},
+     COLL("coll", allreduce, sizeof(double), 0)},
     {.name = "reduce_scatter",
      .title = "MPI_Reduce_scatter, sum of doubles, size of all blocks, which differ by a half",
-     COLL(reduce_scatter, sizeof(double), 0),
+     COLL("coll", reduce_scatter, sizeof(double), 0),
      .is_divided = 1},
     {.name = "reduce_scatter_block",
      .title = "MPI_Reduce_scatter_block, sum of doubles, size of all blocks",
-     COLL(reduce_scatter_block, sizeof(double), 0),
+     COLL("coll", reduce_scatter_block, sizeof(double), 0),
      .is_divided = 1},
     {.name = "scan",
      .title = "MPI_Scan, sum of doubles, up and down by turns",
-     COLL(scan, sizeof(double), 0)},
+     COLL("coll", scan, sizeof(double), 0)},
     {.name = "exscan",
      .title = "MPI_Exscan, sum of doubles, up and down by turns",
-     COLL(exscan, sizeof(double), 0)},
-    {.name = "gather", .title = "MPI_Gather, roots in turn, size of each rank", COLL(gather, 1, 1)},
+     COLL("coll", exscan, sizeof(double), 0)},
+    {.name = "gather",
+     .title = "MPI_Gather, roots in turn, size of each rank",
+     COLL("coll", gather, 1, 1)},
     {.name = "gatherv",
      .title = "MPI_Gatherv, roots in turn, size of each rank, half more or less",
-     COLL(gatherv, 1, 1)},
+     COLL("coll", gatherv, 1, 1)},
     {.name = "scatter",
      .title = "MPI_Scatter, roots in turn, size for each rank",
-     COLL(scatter, 1, 1)},
+     COLL("coll", scatter, 1, 1)},
     {.name = "scatterv",
      .title = "MPI_Scatterv, roots in turn, size for each rank, half more or less",
-     COLL(scatterv, 1, 1)},
-    {.name = "allgather", .title = "MPI_Allgather, size of each rank", COLL(allgather, 1, 1)},
+     COLL("coll", scatterv, 1, 1)},
+    {.name = "allgather",
+     .title = "MPI_Allgather, size of each rank",
+     COLL("coll", allgather, 1, 1)},
     {.name = "allgatherv",
      .title = "MPI_Allgatherv, size of each rank, half more or less",
-     COLL(allgatherv, 1, 1)},
-    {.name = "alltoall", .title = "MPI_Alltoall, size for each pair", COLL(alltoall, 1, 1)},
+     COLL("coll", allgatherv, 1, 1)},
+    {.name = "alltoall", .title = "MPI_Alltoall, size for each pair", COLL("coll", alltoall, 1, 1)},
     {.name = "alltoallv",
      .title = "MPI_Alltoallv, size for each pair, half more or less",
-     COLL(alltoallv, 1, 1)},
+     COLL("coll", alltoallv, 1, 1)},
     {.name = NULL},
 };

@@ -2,84 +2,73 @@
  * Nonblocking collectives over all ranks, each waited for at once: seconds for n of them, one behind the other; the
  * slowest rank counts.
  */
-#include "bench.h"
+#include "coll.h"
 
-/* As in coll.c: no rank runs ahead. */
-#define REPEAT(b, n, call)                                                                         \
+#define REPEAT_AND_WAIT(b, n, call)                                                                \
     MPI_Request req = MPI_REQUEST_NULL;                                                            \
-    double start;                                                                                  \
-    int len = (int)(b)->len, n_doubles = len / (int)sizeof(double);                                \
-    (void)len;                                                                                     \
-    (void)n_doubles;                                                                               \
-    MPI_Barrier((b)->comm);                                                                        \
-    start = MPI_Wtime();                                                                           \
-    for (int i = 0; i < (n); i++) {                                                                \
-        int root = i % (b)->size;                                                                  \
-        MPI_Comm turn = i % 2 == 0 ? (b)->comm : (b)->reverse;                                     \
-        (void)root;                                                                                \
-        (void)turn;                                                                                \
-        call;                                                                                      \
-        MPI_Wait(&req, MPI_STATUS_IGNORE);                                                         \
-    }                                                                                              \
-    return MPI_Wtime() - start
+    REPEAT(b, n, call; MPI_Wait(&req, MPI_STATUS_IGNORE))
 
 static double ibarrier(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Ibarrier(b->comm, &req));
+    REPEAT_AND_WAIT(b, n, MPI_Ibarrier(b->comm, &req));
 }
 
 static double ibcast(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Ibcast(b->rbuf, len, MPI_CHAR, root, b->comm, &req));
+    REPEAT_AND_WAIT(b, n, MPI_Ibcast(b->rbuf, len, MPI_CHAR, root, b->comm, &req));
 }
 
 static double ireduce(struct bench *b, int n)
 {
-    REPEAT(b, n,
-           MPI_Ireduce(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, root, b->comm, &req));
+    REPEAT_AND_WAIT(
+        b, n, MPI_Ireduce(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, root, b->comm, &req));
 }
 
 static double iallreduce(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Iallreduce(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, b->comm, &req));
+    REPEAT_AND_WAIT(
+        b, n, MPI_Iallreduce(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, b->comm, &req));
 }
 
 static double ireduce_scatter_block(struct bench *b, int n)
 {
     int each = (int)b->len / (int)sizeof(double) / b->size;
 
-    REPEAT(b, n,
-           MPI_Ireduce_scatter_block(b->sbuf, b->rbuf, each, MPI_DOUBLE, MPI_SUM, b->comm, &req));
+    REPEAT_AND_WAIT(
+        b, n,
+        MPI_Ireduce_scatter_block(b->sbuf, b->rbuf, each, MPI_DOUBLE, MPI_SUM, b->comm, &req));
 }
 
 static double iscan(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Iscan(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, turn, &req));
+    REPEAT_AND_WAIT(b, n, MPI_Iscan(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, turn, &req));
 }
 
 static double igather(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Igather(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, root, b->comm, &req));
+    REPEAT_AND_WAIT(
+        b, n, MPI_Igather(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, root, b->comm, &req));
 }
 
 static double iscatter(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Iscatter(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, root, b->comm, &req));
+    REPEAT_AND_WAIT(
+        b, n, MPI_Iscatter(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, root, b->comm, &req));
 }
 
 static double iallgather(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Iallgather(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, b->comm, &req));
+    REPEAT_AND_WAIT(b, n,
+                    MPI_Iallgather(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, b->comm, &req));
 }
 
 static double ialltoall(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Ialltoall(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, b->comm, &req));
+    REPEAT_AND_WAIT(b, n,
+                    MPI_Ialltoall(b->sbuf, len, MPI_CHAR, b->rbuf, len, MPI_CHAR, b->comm, &req));
 }
 
-#define ICOLL(name_, least_, is_all)                                                               \
-    .name = #name_, .group = "icoll", .unit = UNIT_US, .run = (name_), .per_run = 1,               \
-    .least = (least_), .most = (size_t)1 << 28, .dflt_most = 1 << 20, .is_all_to_all = (is_all)
+#define ICOLL(name_, least_, is_all) .name = #name_, COLL("icoll", name_, least_, is_all)
 
 const struct test icoll_tests[] = {
     {.name = "ibarrier",

@@ -18,7 +18,7 @@ struct dm_adapt_job {
     int rank;
     int size;
     int n_local;        /* processes on this host */
-    int n_cores;        /* that these are bound to together, 0: nobody says */
+    int n_cores;        /* that these have together, by the launcher; 0: it says nothing */
     const int *node_of; /* host number of each process */
     const char *name;   /* unique name of the job */
     const char

@@ -33,9 +33,8 @@ struct dm_comm {
     void *coll;             /* private to src/mpi/coll */
     uint32_t n_compared;    /* private to src/usage: collective calls so far */
     uint32_t n_coll;        /* of src/mpi/coll: blocking collectives until they share memory */
-    unsigned int
-        layout;    /* likewise: on how many nodes it is, and how many to a core; 0: not known yet */
-    bool is_freed; /* MPI_Comm_free was called; waits for pending operations */
+    unsigned int layout;    /* likewise: what select.c knows of where it is; 0: not known yet */
+    bool is_freed;          /* MPI_Comm_free was called; waits for pending operations */
     bool is_parting; /* MPI_Comm_disconnect was called, by all: the loss of a process is none */
     char name[MPI_MAX_OBJECT_NAME];
 };

@@ -19,7 +19,7 @@ bool dm_launch_binding_is_unit(const char *text);
  */
 bool dm_launch_binding_check(const struct dm_launch_options *options, int n_ranks,
                              const char *host);
-/* How many processors so many ranks of this host have together; 0: they are not bound. */
+/* How many processors so many ranks of this host have together; 0: they are not bound, and have one each. */
 int dm_launch_binding_cores(int n_ranks);
 /* The processors of the nth rank on this host in words; "": all. */
 void dm_launch_binding_print(int nth, char *text, size_t len);
