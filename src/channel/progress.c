@@ -55,7 +55,7 @@ static DM_NOINLINE void progress_idle_begin(struct dm_chan *chan)
     struct dm_waiter *w = &chan->waiter;
     bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
 
-    if (is_oversubscribed && w->since != 0) { /* the last wait ended while it yielded */
+    if (is_oversubscribed && (w->since != 0 || w->skipped_at != 0)) { /* of the last wait */
         w->n = 1;
         dm_wait_end(chan, w);
     }

@@ -130,12 +130,14 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
     if (spin_ns == 0)
         spin_ns = is_oversubscribed && chan->yields_ns > policy->spin_ns ? chan->yields_ns
                                                                          : policy->spin_ns;
-    if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff))
-        spin_ns = 0;
     *w = (struct dm_waiter){.policy = policy,
                             .is_oversubscribed = is_oversubscribed,
                             .sleep_us = policy->sleep_us[is_oversubscribed]};
     w->spin_ns = w->first_spin_ns = wait_spin_ns(is_oversubscribed, spin_ns);
+    if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff)) {
+        w->spin_ns = 0;
+        w->skipped_at = dm_clock_ns();
+    }
     w->next_clock = w->spin_ns < SPIN_AUTO_NS && (!is_oversubscribed || w->spin_ns == 0)
                         ? FIRST_HURRIED
                         : policy->first[is_oversubscribed];
@@ -143,7 +145,10 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
 
 void dm_wait_end(struct dm_chan *chan, struct dm_waiter *w)
 {
-    if (w->policy->learns && w->spin_ns > 0 && w->n > 0)
+    bool has_worked =
+        w->skipped_at != 0 ? dm_clock_ns() - w->skipped_at < w->first_spin_ns : w->spin_ns > 0;
+
+    if (w->policy->learns && has_worked && w->n > 0)
         dm_backoff_worked(&chan->yield_backoff);
 }
 

@@ -2,6 +2,7 @@
  * Giving the core to others while waiting.
  */
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "channel/chan.h"
@@ -10,11 +11,15 @@
 #include "util/clock.h"
 #include "util/host.h"
 
-#define TAKEN_NS        1500 /* a yield that nobody takes up lasts a fifth of it */
-#define TAKEN_LONG_NS   100000
-#define TAKEN_MOST      8
-#define FREE_NS         600 /* when processes outnumber cores: at most so long, if nobody does; */
-#define UNSEEN          8   /* one of so many is measured */
+#define TAKEN_NS      1500 /* a yield that nobody takes up lasts a fifth of it */
+#define TAKEN_LONG_NS 100000
+#define TAKEN_MOST    8
+#define FREE_NS       600 /* when processes outnumber cores: at most so long, if nobody does, */
+#define EMPTY_MOST_NS                                                                              \
+    1000 /* or half as long again as the shortest of a few that are shorter than this; */
+#define EMPTY_MANY      4
+#define UNSEEN          8             /* one of so many is measured, */
+#define UNLEARNT        (64 * UNSEEN) /* and of so many one asks whether the process was changed */
 #define LOOK_PAUSE_MIN  UINT64_C(1000000)
 #define LOOK_PAUSE_MAX  UINT64_C(16000000)
 #define SLEEP_PAUSE_MIN UINT64_C(1000000)
@@ -105,16 +110,48 @@ static void yield_look(struct dm_chan_cores *c, uint64_t now)
     c->next_look = now + c->look_pause;
 }
 
+/* A yield that somebody takes up counts as one; -1: unknown. */
+static long yield_n_switches(void)
+{
+    struct rusage use;
+
+    return getrusage(RUSAGE_THREAD, &use) == 0 ? use.ru_nivcsw : -1;
+}
+
+/* What a yield costs that nobody takes up depends on the machine. */
+static void yield_learn(struct dm_chan_cores *c)
+{
+    long n = yield_n_switches();
+    uint64_t ns = dm_clock_ns();
+
+    sched_yield();
+    ns = dm_clock_ns() - ns;
+    if (n < 0 || yield_n_switches() != n || ns > EMPTY_MOST_NS)
+        return;
+    if (c->n_empty++ == 0 || ns < c->empty_ns)
+        c->empty_ns = ns;
+}
+
+static bool yield_was_empty(const struct dm_chan_cores *c, uint64_t ns)
+{
+    return ns <= FREE_NS || (c->n_empty == EMPTY_MANY && ns <= c->empty_ns + c->empty_ns / 2);
+}
+
 void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start)
 {
     struct dm_chan_cores *c = &chan->cores;
     uint64_t end;
 
+    if (c->n_empty < EMPTY_MANY && c->n_unseen % UNLEARNT == UNLEARNT - 1) {
+        c->n_unseen++;
+        yield_learn(c);
+        return;
+    }
     sched_yield();
     if (c->n_free == 0 && ++c->n_unseen % UNSEEN != 0)
         return;
     end = dm_clock_ns();
-    if (end - start <= FREE_NS) {
+    if (yield_was_empty(c, end - start)) {
         c->n_free++;
         c->free_at = end;
         return;
