@@ -114,8 +114,7 @@ struct dm_chan_cores {
     /* When processes outnumber cores, yields in a row: in which nobody ran, at that time last; that were not measured. */
     uint64_t free_at;
     uint32_t n_free, n_unseen;
-    uint32_t n_empty;  /* yields that are known to have changed nothing, */
-    uint64_t empty_ns; /* and the shortest of them */
+    uint32_t n_empty, empty_ns; /* yields that are known to have changed nothing; the shortest */
 };
 
 /* Who is told of connections that are closed. */

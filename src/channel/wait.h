@@ -57,8 +57,8 @@ struct dm_waiter {
     uint64_t since;   /* the first look at the clock in ns; 0: none yet */
     uint64_t spin_ns; /* to go on without sleeping; 0: it is time to */
     uint64_t first_spin_ns;
-    uint64_t skipped_at; /* when it began, if it sleeps at once, as yielding was in vain before; or 0 */
-    uint64_t sleep_us; /* the next sleep */
+    uint64_t skipped_at; /* when one began that sleeps at once, as yields were in vain before */
+    uint64_t sleep_us;   /* the next sleep */
 };
 
 /* Once, when the job is known. */

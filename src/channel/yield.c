@@ -129,7 +129,7 @@ static void yield_learn(struct dm_chan_cores *c)
     if (n < 0 || yield_n_switches() != n || ns > EMPTY_MOST_NS)
         return;
     if (c->n_empty++ == 0 || ns < c->empty_ns)
-        c->empty_ns = ns;
+        c->empty_ns = (uint32_t)ns;
 }
 
 static bool yield_was_empty(const struct dm_chan_cores *c, uint64_t ns)
