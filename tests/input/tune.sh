@@ -9,7 +9,7 @@ check 'the file says for whom' grep -qx "version $(datum-info --version | sed 's
 check 'of which provider' grep -qx 'provider datum-shm' my.tune
 check 'when and where' grep -Eq '^measured 20[0-9][0-9]-.* UTC on .*, one-node$' my.tune
 check 'values and spread' grep -Eq '^# 8 bytes: .*binomial [0-9.]+ \[[0-9.]+ [0-9.]+\], scatter [0-9.]+' my.tune
-check 'rows' grep -Eq '^bcast (shm|binomial|scatter) ranks=2 .*one-node$' my.tune
+check 'rows' grep -Eq '^bcast (shm|binomial|scatter|linear) ranks=2 .*one-node$' my.tune
 check 'rows of the other number of ranks' grep -Eq '^alltoallv (shm|linear|pairwise) ranks=3-5 one-node$' my.tune
 check 'no row of an algorithm that needs 2^n ranks' sh -c '! grep "^allgather doubling ranks=3" my.tune'
 check 'transfers' timeout 120 datum-tune --quick --ranks 2 --only transfers --output my2.tune
