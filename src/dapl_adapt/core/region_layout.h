@@ -1,7 +1,7 @@
 /*
  * The registered region of a connection: control words, receive ring of cells and, each behind its cell,
- * shadow buffer of the peer's cells, so that little use touches one page, sources of control words; from a
- * new page on receive ring, one spare slot, shadow buffer of the peer's ring;
+ * shadow buffer of the peer's cells, so that little use touches one page, sources of control words;
+ * receive ring, one spare slot, shadow buffer of the peer's ring;
  * with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes. Where receives are
  * shared: control words and their sources alone.
  */
@@ -42,6 +42,8 @@ struct dm_ctl {
 };
 
 #define DM_REGION_PAGE 4096
+#define DM_REGION_HIGH 3072
+#define DM_REGION_MANY 32
 
 static inline size_t dm_region_cells(void)
 {
@@ -68,11 +70,16 @@ static inline size_t dm_region_out_end(uint32_t n_slots, bool has_srq)
     return dm_region_out(n_slots, has_srq) + (DM_CREDITS_OUT - DM_OUT_FIRST) * sizeof(uint64_t);
 }
 
+/*
+ * Records are at the ends of slots, DM_CACHE_LINE further each time. Those that are filled first end high in their
+ * pages: so a record of some KiB touches one new page, not two. Rings of few slots are for little memory.
+ */
 static inline size_t dm_region_ring(uint32_t n_slots)
 {
     size_t end = dm_region_out_end(n_slots, false);
+    size_t high = n_slots >= DM_REGION_MANY ? DM_REGION_HIGH : 0;
 
-    return (end + DM_REGION_PAGE - 1) / DM_REGION_PAGE * DM_REGION_PAGE;
+    return (end + DM_REGION_PAGE - high - 1) / DM_REGION_PAGE * DM_REGION_PAGE + high;
 }
 
 static inline size_t dm_region_spare(uint32_t n_slots, uint32_t stride)
