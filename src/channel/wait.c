@@ -135,7 +135,7 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
                             .sleep_us = policy->sleep_us[is_oversubscribed]};
     w->spin_ns = w->first_spin_ns = wait_spin_ns(is_oversubscribed, spin_ns);
     if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff)) {
-        w->spin_ns = 0;
+        w->spin_ns = wait_spin_ns(is_oversubscribed, 0);
         w->skipped_at = dm_clock_ns();
     }
     w->next_clock = w->spin_ns < SPIN_AUTO_NS && (!is_oversubscribed || w->spin_ns == 0)

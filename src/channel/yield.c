@@ -11,12 +11,11 @@
 #include "util/clock.h"
 #include "util/host.h"
 
-#define TAKEN_NS      1500 /* a yield that nobody takes up lasts a fifth of it */
-#define TAKEN_LONG_NS 100000
-#define TAKEN_MOST    8
-#define FREE_NS       600 /* when processes outnumber cores: at most so long, if nobody does, */
-#define EMPTY_MOST_NS                                                                              \
-    1000 /* or half as long again as the shortest of a few that are shorter than this; */
+#define TAKEN_NS        1500 /* a yield that nobody takes up lasts a fifth of it */
+#define TAKEN_LONG_NS   100000
+#define TAKEN_MOST      8
+#define FREE_NS         600  /* when processes outnumber cores: at most so long, if nobody does, */
+#define EMPTY_MOST_NS   1000 /* or 1.5 times the shortest of a few that are not longer than this; */
 #define EMPTY_MANY      4
 #define UNSEEN          8             /* one of so many is measured, */
 #define UNLEARNT        (64 * UNSEEN) /* and of so many one asks whether the process was changed */
