@@ -286,7 +286,8 @@ static void full(void)
         n++;
         dm_adapt_poll(sides[0].adapt);
     }
-    CHECK(n <= (int)sides[0].adapt->rings.n_slots + 1);
+    CHECK(n <= (int)conn_of(0)->tx.n_cells + 1);
+    CHECK(!conn_of(0)->tx.place.has_cells || n >= (int)conn_of(0)->tx.n_cells);
     CHECK_EQ(sides[0].n_writable, 0);
     CHECK(dm_adapt_eager_reserve(conn_of(0), 8) == NULL);
     for (int i = 0; i < 100; i++)
@@ -459,6 +460,97 @@ static void rings(void)
     close_both();
 }
 
+/* Until the peer has read everything. */
+static void read_all(void)
+{
+    while (sides[0].got < sides[1].sent || sides[1].got < sides[0].sent)
+        poll_both();
+    ping_pong(1); /* which says so */
+}
+
+/* A record of so many bytes, if there is a place for it now. */
+static bool send_if_possible(int r, size_t len)
+{
+    unsigned char *place = dm_adapt_eager_reserve(conn_of(r), len);
+
+    if (place == NULL)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        place[i] = pattern(r, sides[r].sent + i);
+    CHECK_EQ(dm_adapt_eager_commit(conn_of(r), len), DM_OK);
+    sides[r].sent += len;
+    return true;
+}
+
+/* Bursts of short records with long ones among them, of which the peer reads nothing, or some, before the next. */
+static void send_bursts(bool is_oversubscribed)
+{
+    size_t n_full = 0;
+
+    open_both();
+    for (int r = 0; r < N; r++)
+        sides[r].adapt->is_oversubscribed = is_oversubscribed;
+    connect_both();
+    for (int i = 0; i < 6000; i++) {
+        int r = i % 7 == 0;
+        unsigned n = next_random() % (next_random() % 2 == 0 ? 300 : 20);
+        unsigned one_long_in = 1 + next_random() % (i / 1000 % 2 == 0 ? 8 : 80);
+
+        for (unsigned k = 0; k < n; k++) {
+            bool is_long = next_random() % one_long_in == 0;
+
+            n_full += !send_if_possible(r, 1 + next_random() % (is_long ? 700 : DM_CELL_MAX));
+            if (next_random() % 64 == 0)
+                dm_adapt_poll(sides[r].adapt);
+        }
+        for (unsigned k = next_random() % 3; k > 0; k--)
+            poll_both();
+    }
+    read_all();
+    CHECK(n_full > 100);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+}
+
+/* Cells whose records of the round before are unread stay as they are, also after records in slots. */
+static void back_to_cells(void)
+{
+    const struct dm_tx *tx;
+    uint32_t n, n_sent = 0;
+
+    open_both();
+    for (int r = 0; r < N; r++)
+        sides[r].adapt->is_oversubscribed = true;
+    connect_both();
+    tx = &conn_of(0)->tx;
+    do
+        ping_pong(1);
+    while (tx->place.last_cells == tx->n_cells || tx->ring.slot != tx->place.last_cells / 2 + 1);
+    n = tx->place.last_cells;
+    for (; tx->ring.slot != 0; n_sent++)
+        CHECK(send_if_possible(0, 1));
+    CHECK_EQ(tx->place.last_cells, n);
+    for (; n_sent < n - 3; n_sent++)
+        CHECK(send_if_possible(0, 1));
+    CHECK(send_if_possible(0, DM_CELL_MAX + 1));
+    CHECK(!tx->place.in_cells);
+    for (uint32_t i = 0; i < n && send_if_possible(0, 1); i++)
+        continue;
+    CHECK(tx->place.in_cells);
+    CHECK(!send_if_possible(0, 1));
+    for (int i = 0; i < 1000 && sides[1].got < sides[0].sent; i++)
+        poll_both();
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    read_all();
+    close_both();
+}
+
+static void bursts(void)
+{
+    send_bursts(false);
+    send_bursts(true);
+}
+
 /* One of few peers has slots alone once it sends much. */
 static void hot(void)
 {
@@ -544,14 +636,6 @@ static int put_parts(int r, size_t n)
     if (err == DM_OK)
         sides[r].sent += n + 8;
     return err;
-}
-
-/* Until the peer has read everything. */
-static void read_all(void)
-{
-    while (sides[0].got < sides[1].sent || sides[1].got < sides[0].sent)
-        poll_both();
-    ping_pong(1); /* which says so */
 }
 
 /* A long record goes in parts to a peer of this host that has read everything, and to no other. */
@@ -681,6 +765,13 @@ int main(void)
     run("DATUM_EAGER=basic DATUM_RING_SLOTS=7", wraps);
     run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=7", wraps);
     fixed("600 DATUM_RING_SLOT_SIZE=1k", rings);
+    fixed("32", back_to_cells);
+    fixed("64", back_to_cells);
+    fixed("16", bursts);
+    fixed("32", bursts);
+    fixed("64", bursts);
+    fixed("600 DATUM_RING_SLOT_SIZE=1k", bursts);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=32", bursts);
     fixed("16", hot);
     fixed("64", hot);
     fixed("64", hot_by_length);

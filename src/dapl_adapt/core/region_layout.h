@@ -45,6 +45,14 @@ struct dm_ctl {
 #define DM_REGION_HIGH 3072
 #define DM_REGION_MANY 32
 
+/* Cells are short: there are more of them than slots, but where few slots are for little memory. */
+#define DM_REGION_CELLS 256
+
+static inline uint32_t dm_region_n_cells(uint32_t n_slots)
+{
+    return n_slots >= DM_REGION_MANY && n_slots < DM_REGION_CELLS ? DM_REGION_CELLS : n_slots;
+}
+
 static inline size_t dm_region_cells(void)
 {
     return (sizeof(struct dm_ctl) + DM_CELL_LEN - 1) / DM_CELL_LEN * DM_CELL_LEN;
@@ -61,7 +69,8 @@ static inline size_t dm_region_cells_shadow(void)
 /* The other ones of DM_CREDITS_OUT. */
 static inline size_t dm_region_out(uint32_t n_slots, bool has_srq)
 {
-    return dm_region_cells() + (has_srq ? 0 : (size_t)n_slots * DM_REGION_CELL_STEP);
+    return dm_region_cells() +
+           (has_srq ? 0 : (size_t)dm_region_n_cells(n_slots) * DM_REGION_CELL_STEP);
 }
 
 /* Where receives are shared the region ends there. */

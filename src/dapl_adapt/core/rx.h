@@ -29,16 +29,17 @@ struct dm_rx_ring {
     uint32_t slot;
     uint32_t step; /* bytes from one trailer to the next */
     uint32_t gen;  /* 0: there is no ring yet */
+    uint32_t n;    /* slots of the ring */
 };
 
 struct dm_rx {
     struct dm_rx_ring ring;
     const char *data; /* unread bytes of the record in front */
     uint32_t left;
-    uint32_t n_consumed;  /* records, less what is kept back; the low 16 bits are our credit */
-    uint32_t n_credited;  /* reported to the peer */
-    uint32_t due;         /* owing so many asks for a credit message */
-    uint32_t n_slots;     /* of each ring */
+    uint32_t n_consumed; /* records, less what is kept back; the low 16 bits are our credit */
+    uint32_t n_credited; /* reported to the peer */
+    uint32_t due;        /* owing so many asks for a credit message */
+    uint32_t n_slots;
     uint32_t peer_credit; /* what the peer reported last, 16 bits */
     uint8_t protocol;     /* enum dm_record_protocol; not 0: trailers are not in the slots */
     bool is_asked;        /* the peer waits for credits */
@@ -51,6 +52,8 @@ struct dm_rx {
     char *cells;      /* DM_RECORD_SEND: there the beginnings of records arrive; NULL: in slots */
     DAT_EP_HANDLE ep; /* DM_RECORD_SEND: that has the buffers */
     uint32_t arrive;  /* slot of the next completion */
+    uint32_t
+        n_most; /* records that may be unread at a time: n_slots, or as many as there are cells */
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
     DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */
@@ -73,11 +76,10 @@ static inline bool dm_rx_has(const struct dm_rx *rx)
 }
 
 /* To where the record after the one in front appears, whose trailer is word. */
-static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *idle,
-                                   uint32_t n_slots, uint64_t word)
+static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *idle, uint64_t word)
 {
     ring->trailer = (void *)((char *)ring->trailer + ring->step);
-    if (dm_unlikely(++ring->slot == n_slots || (word & DM_TRAILER_ROUND_END) != 0)) {
+    if (dm_unlikely(++ring->slot == ring->n || (word & DM_TRAILER_ROUND_END) != 0)) {
         ring->trailer = (void *)((char *)ring->trailer - (size_t)ring->slot * ring->step);
         ring->slot = 0;
         ring->tag = dm_trailer_tag(++ring->gen);

@@ -62,7 +62,8 @@ struct dm_tx_ring {
 
 /* The way round the ring of slots, and between the rings (eager/place.c). Counts of records. */
 struct dm_tx_place {
-    uint32_t last;    /* slots of the round before */
+    uint32_t last; /* slots of the round before, */
+    uint32_t last_cells;
     uint32_t most;    /* records that were unconsumed at a time, lately */
     uint32_t asked;   /* up to this one the peer has been asked for credits */
     uint32_t left;    /* so many had been sent when the ring was left for the cells, */
@@ -98,11 +99,11 @@ struct dm_tx {
     DAT_RMR_CONTEXT rctx;
     uint32_t n_avail; /* records that may go before looking around again; 0: not ready */
     uint32_t until_signal;
-    uint32_t n_posted;    /* records */
-    uint32_t most;        /* what is longer goes in pieces */
-    uint32_t piece;       /* of so many bytes */
-    uint32_t reserved;    /* bytes before the trailer of the reserved record */
-    uint32_t n_slots;     /* of each ring */
+    uint32_t n_posted; /* records */
+    uint32_t most;     /* what is longer goes in pieces */
+    uint32_t piece;    /* of so many bytes */
+    uint32_t reserved; /* bytes before the trailer of the reserved record */
+    uint32_t n_slots;
     uint32_t short_below; /* bytes: after such records in slots may come one in a cell */
     uint32_t cookie;      /* all but kind and number */
     uint32_t n_extra;     /* posts that are not records */
@@ -114,6 +115,7 @@ struct dm_tx {
     /* colder */
     struct dm_tx_ring idle;
     struct dm_tx_place place;
+    uint32_t n_cells;  /* n_slots at least */
     uint32_t n_redo;   /* of the last records, to be sent again on this rail */
     uint32_t n_before; /* records that went over earlier rails */
     uint64_t heads;    /* DM_RECORD_BASIC: where the peer's trailers are */

@@ -9,7 +9,12 @@
  * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory
  * are fetched ahead by the one who reads while the other writes, and lines that were just read are
  * dearer to write than old ones. But the first way through the slots touches new pages with every
- * record, some microseconds each: who sends little, and short, is spared that.
+ * record, some microseconds each: who sends little, and short, is spared that. Where processes outnumber
+ * cores short ones stay in cells: there are more of them than slots, and a sender may fill as many as there are
+ * before the receiver has the core.
+ *
+ * A round through the cells ends with as many as there are slots if the receiver keeps up, else later, up to a part
+ * of them. So many credits are always possible, as the receiver tells what it has consumed after half of that.
  *
  * With many peers a round through the slots ends before the last one when the receiver has consumed
  * at least half of it, and it is as long as the bursts of lately. A receiver that falls behind makes
@@ -45,6 +50,7 @@
 #define PART_ALL    512                 /* slots of all peers together, */
 #define PART_LONG   256  /* of those that send long records, where processes share a cache, */
 #define LONG_ROUNDS 4    /* for so many rounds after such a one */
+#define PART_CELLS  2048 /* cells of all peers together */
 #define ROW         4    /* short records, before cells are used again */
 #define HOT_SLOTS   64   /* records in slots */
 #define HOT         4096 /* records, which gain what the pages of all slots cost */
@@ -86,6 +92,13 @@ static bool place_is_hot(const struct dm_conn *conn)
            (!conn->tx.place.has_cells || place_is_used(&conn->tx));
 }
 
+/* And leaves the cells, which are more: where a rank sends all that it has before the other one reads, that counts. */
+static bool place_leaves_cells(const struct dm_conn *conn)
+{
+    return place_is_hot(conn) &&
+           !(conn->adapt->is_oversubscribed && conn->tx.n_cells > conn->tx.n_slots);
+}
+
 void dm_eager_place_long(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
@@ -95,17 +108,23 @@ void dm_eager_place_long(struct dm_conn *conn)
         tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
 }
 
+/* Of the ring that is in use. */
+static uint32_t place_n(const struct dm_tx *tx)
+{
+    return tx->place.in_cells ? tx->n_cells : tx->n_slots;
+}
+
 static void place_begin(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    tx->ring.end = tx->n_slots;
+    tx->ring.end = place_n(tx);
     if (tx->place.in_cells) {
-        tx->ring.look = tx->n_slots - 1;
+        tx->ring.look = tx->ring.slot < tx->n_slots ? tx->n_slots - 1 : tx->ring.slot;
         tx->short_below = 0;
     } else if (place_is_hot(conn)) {
         tx->ring.look = UINT32_MAX;
-        tx->short_below = 0;
+        tx->short_below = place_leaves_cells(conn) || !tx->place.has_cells ? 0 : DM_CELL_MAX + 1;
     } else {
         tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
         tx->short_below = tx->place.has_cells ? DM_CELL_MAX + 1 : 0;
@@ -115,6 +134,7 @@ static void place_begin(struct dm_conn *conn)
 void dm_eager_place_start(struct dm_conn *conn, bool has_cells)
 {
     conn->tx.place.last = conn->tx.n_slots;
+    conn->tx.place.last_cells = conn->tx.n_cells;
     conn->tx.place.has_cells = conn->tx.place.in_cells = has_cells;
     place_begin(conn);
 }
@@ -129,6 +149,8 @@ static void place_switch(struct dm_tx *tx)
     tx->ring = other;
     tx->place.in_cells = !tx->place.in_cells;
     tx->place.in_row = 0;
+    if (tx->place.in_cells)
+        tx->n_avail = 0; /* what is free in one ring may not be in the other */
     *(tx->place.in_cells ? &tx->place.left : &tx->place.entered) = tx->n_posted;
 }
 
@@ -240,13 +262,15 @@ void dm_eager_place_next(struct dm_conn *conn)
         tx->ring.trailer = place_trailer(conn, n, true);
     }
     tx->place.flags = 0;
-    if (n == tx->n_slots || (flags & DM_TRAILER_ROUND_END) != 0) {
+    if (n == place_n(tx) || (flags & DM_TRAILER_ROUND_END) != 0) {
         tx->ring.slot = 0;
         tx->ring.trailer -= (size_t)n * tx->ring.stride;
         tx->ring.gen++;
         if (!conn->ring.peer_has_srq) /* whose records have the sender in its place */
             tx->ring.tag = dm_trailer_tag(tx->ring.gen);
-        if (!tx->place.in_cells) {
+        if (tx->place.in_cells) {
+            tx->place.last_cells = n;
+        } else {
             tx->place.last = n;
             tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;
             tx->place.n_long -= tx->place.n_long > 0;
@@ -272,6 +296,26 @@ static uint32_t place_limit(const struct dm_conn *conn)
     return place_least(place_slots(&conn->tx), place_part(conn));
 }
 
+/* Its part of the cells of all peers together: as many as there are slots at least. */
+static uint32_t place_cells_part(const struct dm_conn *conn)
+{
+    const struct dm_tx *tx = &conn->tx;
+    uint32_t n = (uint32_t)conn->adapt->poll.n_active;
+
+    if (n * tx->n_cells <= PART_CELLS)
+        return tx->n_cells;
+    return PART_CELLS / n > tx->n_slots ? PART_CELLS / n : tx->n_slots;
+}
+
+/* So many records in cells may be unconsumed: as in slots. */
+static uint32_t place_cells_limit(const struct dm_conn *conn)
+{
+    const struct dm_tx *tx = &conn->tx;
+    uint32_t n = tx->ring.slot < tx->place.last_cells ? tx->place.last_cells : tx->n_cells;
+
+    return place_least(n, place_cells_part(conn));
+}
+
 /*
  * Of n_used records, the last of those up to `number`, how many are in slots at most: those between
  * the last stay and this one are in cells.
@@ -288,11 +332,13 @@ static uint32_t place_in_slots(const struct dm_tx *tx, uint32_t number, uint32_t
 uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t all = n_used < tx->n_slots ? tx->n_slots - n_used : 0;
+    uint32_t all = n_used < tx->n_cells ? tx->n_cells - n_used : 0;
     uint32_t limit, n;
 
-    if (tx->place.in_cells)
-        return all;
+    if (tx->place.in_cells) {
+        limit = place_cells_limit(conn);
+        return n_used < limit ? limit - n_used : 0;
+    }
     limit = place_limit(conn);
     n = place_in_slots(tx, tx->n_posted, n_used);
     if (n < limit)
@@ -318,16 +364,31 @@ static uint64_t place_ask(struct dm_tx *tx)
     return DM_TRAILER_ASK;
 }
 
-/* The last cell of a round: from here on this peer may have slots alone, when those are free. */
+/*
+ * As many cells as there are slots have been used in this round. From here on the peer may have slots alone,
+ * when those are free; or the round ends, as the receiver does not fall behind.
+ */
 static uint64_t place_look_cells(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
+    uint32_t n = tx->ring.slot + 1, used;
 
-    if (tx->ring.slot < tx->ring.look || !place_is_hot(conn) ||
-        dm_eager_count_used(conn) > tx->n_posted - tx->place.left)
+    if (tx->ring.slot < tx->ring.look)
         return 0;
-    tx->n_avail = place_least(tx->n_avail, 1 + place_slots(tx));
-    return tx->place.flags = DM_TRAILER_SWITCH;
+    used = dm_eager_count_used(conn);
+    if (place_leaves_cells(conn) && used <= tx->n_posted - tx->place.left) {
+        tx->n_avail = place_least(tx->n_avail, 1 + place_slots(tx));
+        tx->place.flags = DM_TRAILER_SWITCH;
+    } else if (n < tx->n_cells && 2 * (used + 1) <= n &&
+               tx->ring.gen % ROUND_FULL != ROUND_FULL - 1) {
+        tx->n_avail = place_least(tx->n_avail, n - used);
+        tx->place.flags = DM_TRAILER_ROUND_END;
+    } else {
+        tx->ring.look += ROUND_STEP;
+        return 0;
+    }
+    tx->ring.end = n;
+    return tx->place.flags;
 }
 
 /* May the round end with this slot? `used`: of the records in slots, with this one. */

@@ -69,7 +69,7 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
         memset((void *)rx->trailers, 0, rx->n_slots * sizeof(*rx->trailers));
     else
         replay_clear_ends(rx);
-    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
+    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(&walk)) {
         word = atomic_load_explicit(walk.ring.trailer, memory_order_acquire);
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
         at = replay_slot_end(rx, walk.ring.slot);
@@ -99,7 +99,7 @@ static void replay_leave_cells(struct dm_conn *conn)
     struct dm_rx *rx = &conn->rx;
     struct dm_rx_walk walk = {rx->ring, rx->idle, 0};
 
-    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
+    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(&walk)) {
         uint64_t word = atomic_load_explicit(walk.ring.trailer, memory_order_acquire);
         char *slot = rx->slots + (size_t)walk.ring.slot * rx->stride;
         const char *at = dm_eager_sr_at(rx, walk.ring.slot, (uint32_t)word & DM_TRAILER_LEN_MASK);

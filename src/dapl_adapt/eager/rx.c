@@ -89,7 +89,7 @@ void dm_eager_next(struct dm_conn *conn)
     if (dm_unlikely(rx->protocol == DM_RECORD_SEND) &&
         dm_eager_sr_repost(conn, rx->ring.slot) != DM_OK)
         return;
-    dm_rx_ring_next(&rx->ring, &rx->idle, rx->n_slots, word);
+    dm_rx_ring_next(&rx->ring, &rx->idle, word);
     __builtin_prefetch((char *)rx->ring.trailer + rx->ring.step); /* of the record after the next */
     rx->n_consumed++;
     if (dm_unlikely(!conn->links->at[DM_LINK_PIPE].may_post && conn->epoch == 0)) {

@@ -31,7 +31,7 @@ void dm_eager_setup_rx(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
 
-    rx->n_slots = conn->ring.n_slots;
+    rx->n_slots = rx->n_most = rx->ring.n = conn->ring.n_slots;
     rx->stride = conn->ring.stride;
     rx->slots = conn->region.ptr + dm_region_ring(conn->ring.n_slots);
     rx->ring.gen = 1;
@@ -103,6 +103,7 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     setup_ring(&tx->ring, shadow, DM_CELL_LEN, DM_REGION_CELL_STEP);
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
     rx->idle = rx->ring;
+    rx->ring.n = rx->n_most = tx->n_cells = dm_region_n_cells(conn->ring.n_slots);
     rx->ring.step = DM_REGION_CELL_STEP;
     rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + DM_CELL_MAX);
 }
@@ -153,7 +154,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->ep = conn->links->at[DM_LINK_PIPE].ep;
     tx->cookie = dm_cookie_base(&conn->links->at[DM_LINK_PIPE]);
     if (is_first) {
-        tx->n_slots = conn->ring.n_slots;
+        tx->n_slots = tx->n_cells = conn->ring.n_slots;
         setup_ring(&tx->ring, shadow, conn->ring.stride, conn->ring.stride);
         if (conn->ring.peer_has_srq)
             dm_eager_srq_setup_tx(conn);

@@ -28,8 +28,7 @@ static bool credit_is_stale(struct dm_conn *conn)
 
     if (dm_likely(!conn->credits.has_stale))
         return false;
-    conn->credits.has_stale =
-        conn->credits.stale - (rx->n_consumed + (rx->left > 0)) <= rx->n_slots;
+    conn->credits.has_stale = conn->credits.stale - (rx->n_consumed + (rx->left > 0)) <= rx->n_most;
     return conn->credits.has_stale;
 }
 

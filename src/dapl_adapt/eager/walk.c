@@ -14,15 +14,15 @@
 
 bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk)
 {
-    return walk->n < rx->n_slots && dm_rx_ring_has(&walk->ring);
+    return walk->n < rx->n_most && dm_rx_ring_has(&walk->ring);
 }
 
-void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk)
+void dm_rx_walk_next(struct dm_rx_walk *walk)
 {
     uint64_t word = atomic_load_explicit(walk->ring.trailer, memory_order_relaxed);
 
     walk->n++;
-    dm_rx_ring_next(&walk->ring, &walk->idle, rx->n_slots, word);
+    dm_rx_ring_next(&walk->ring, &walk->idle, word);
 }
 
 uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)
@@ -32,7 +32,7 @@ uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)
 
     if (rx->ring.gen == 0) /* no ring yet */
         return 0;
-    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk))
+    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(&walk))
         *word_p = atomic_load_explicit(walk.ring.trailer, memory_order_relaxed);
     return walk.n;
 }

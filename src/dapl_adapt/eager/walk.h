@@ -20,7 +20,7 @@ struct dm_rx_walk {
 
 /* Is there one more, and on to the next. */
 bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk);
-void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk);
+void dm_rx_walk_next(struct dm_rx_walk *walk);
 /* Records of the peer that are here without a gap, since the processes met. */
 uint32_t dm_eager_arrived(const struct dm_conn *conn);
 /*
