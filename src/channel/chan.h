@@ -112,9 +112,9 @@ struct dm_chan_cores {
     int sleep_core;                     /* where that was last, -1: nowhere of late */
     uint64_t next_spread, spread_pause; /* to a core with fewer processes */
     /* When processes outnumber cores, yields in a row: in which nobody ran, at that time last; that were not measured. */
-    uint64_t free_at;
+    uint64_t free_at, free_until; /* until then the core is not given away again */
     uint32_t n_free, n_unseen;
-    uint32_t n_empty, empty_ns; /* yields that are known to have changed nothing; the shortest */
+    uint32_t n_unlearnt, n_empty, empty_ns; /* yields known to have changed nothing, shortest */
 };
 
 /* Who is told of connections that are closed. */

@@ -20,7 +20,6 @@
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
 #define CROWD         16 /* ranks that rounds of yields are short for, on any number of cores */
 #define YIELDS_MAX_NS 50000000
-#define FREE_YIELDS   16 /* of many processes, in a row, that nobody took up: the core is ours */
 #define FREE_LOOK_NS  100000 /* as long as it looks so often */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
 
@@ -164,7 +163,7 @@ void dm_wait_reset(struct dm_waiter *w)
 /* Nobody has taken up the last yields, which was a moment ago. */
 static inline bool wait_is_free(struct dm_chan_cores *c, uint64_t now)
 {
-    if (c->n_free < FREE_YIELDS)
+    if (c->n_free < DM_WAIT_FREE_YIELDS)
         return false;
     if (now - c->free_at > FREE_LOOK_NS)
         c->n_free = 0;
@@ -179,7 +178,7 @@ static void wait_yield_oversubscribed(struct dm_chan *chan, struct dm_waiter *w,
     bool is_free = policy->free > 0 && wait_is_free(&chan->cores, now);
 
     w->next_clock = w->n + (is_free ? policy->free : policy->passes[1]);
-    if (w->has_yielded || (is_free && w->n < policy->free))
+    if (w->has_yielded || (is_free && (w->n < policy->free || now < chan->cores.free_until)))
         return;
     if (policy->free > 0)
         dm_chan_yield_oversubscribed(chan, now);

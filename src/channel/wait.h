@@ -73,6 +73,8 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
 void dm_wait_end(struct dm_chan *chan, struct dm_waiter *w);
 /* Something has happened: polling starts anew. */
 void dm_wait_reset(struct dm_waiter *w);
+/* When processes outnumber cores: so many yields that nobody took up, almost in a row, and the core is ours. */
+#define DM_WAIT_FREE_YIELDS 16
 /* Give the core to others, or look for another one; it is now `start`; or when processes outnumber cores. (yield.c) */
 void dm_chan_yield(struct dm_chan *chan, uint64_t start);
 void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start);

@@ -11,14 +11,19 @@
 #include "util/clock.h"
 #include "util/host.h"
 
-#define TAKEN_NS        1500 /* a yield that nobody takes up lasts a fifth of it */
-#define TAKEN_LONG_NS   100000
-#define TAKEN_MOST      8
-#define FREE_NS         600  /* when processes outnumber cores: at most so long, if nobody does, */
-#define EMPTY_MOST_NS   1000 /* or 1.5 times the shortest of a few that are not longer than this; */
+#define TAKEN_NS      1500 /* a yield that nobody takes up is shorter, or as empty ones below */
+#define TAKEN_LONG_NS 100000
+#define TAKEN_MOST    8
+/* When processes outnumber cores, a yield is empty up to this time, or twice the shortest of a few that the system
+ * has counted as no change of the process, each below a limit: one where it has counted changes before. */
+#define FREE_NS         600
+#define FREE_PART       16 /* yields then take one of so many parts of the time */
 #define EMPTY_MANY      4
-#define UNSEEN          8             /* one of so many is measured, */
-#define UNLEARNT        (64 * UNSEEN) /* and of so many one asks whether the process was changed */
+#define EMPTY_MOST_NS   1000
+#define EMPTY_LONG_NS   20000 /* system calls are slow in some virtual machines */
+#define UNSEEN          8     /* one of so many is measured, */
+#define UNLEARNT        512   /* and of so many one asks for that count, */
+#define UNLEARNT_FIRST  32    /* of the first ones more often */
 #define LOOK_PAUSE_MIN  UINT64_C(1000000)
 #define LOOK_PAUSE_MAX  UINT64_C(16000000)
 #define SLEEP_PAUSE_MIN UINT64_C(1000000)
@@ -125,15 +130,23 @@ static void yield_learn(struct dm_chan_cores *c)
 
     sched_yield();
     ns = dm_clock_ns() - ns;
-    if (n < 0 || yield_n_switches() != n || ns > EMPTY_MOST_NS)
+    if (n < 0 || yield_n_switches() != n || ns > (n > 0 ? EMPTY_LONG_NS : EMPTY_MOST_NS))
         return;
     if (c->n_empty++ == 0 || ns < c->empty_ns)
         c->empty_ns = (uint32_t)ns;
 }
 
+static bool yield_is_to_learn(struct dm_chan_cores *c)
+{
+    if (c->n_empty == EMPTY_MANY)
+        return false;
+    c->n_unlearnt++;
+    return c->n_unlearnt % (c->n_unlearnt < UNLEARNT ? UNLEARNT_FIRST : UNLEARNT) == 0;
+}
+
 static bool yield_was_empty(const struct dm_chan_cores *c, uint64_t ns)
 {
-    return ns <= FREE_NS || (c->n_empty == EMPTY_MANY && ns <= c->empty_ns + c->empty_ns / 2);
+    return ns <= FREE_NS || (c->n_empty == EMPTY_MANY && ns <= 2 * c->empty_ns);
 }
 
 void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start)
@@ -141,8 +154,7 @@ void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start)
     struct dm_chan_cores *c = &chan->cores;
     uint64_t end;
 
-    if (c->n_empty < EMPTY_MANY && c->n_unseen % UNLEARNT == UNLEARNT - 1) {
-        c->n_unseen++;
+    if (yield_is_to_learn(c)) {
         yield_learn(c);
         return;
     }
@@ -153,9 +165,11 @@ void dm_chan_yield_oversubscribed(struct dm_chan *chan, uint64_t start)
     if (yield_was_empty(c, end - start)) {
         c->n_free++;
         c->free_at = end;
+        c->free_until = end + FREE_PART * (end - start);
         return;
     }
-    c->n_free = 0;
+    /* it may just have been interrupted */
+    c->n_free = c->n_free > DM_WAIT_FREE_YIELDS ? DM_WAIT_FREE_YIELDS / 2 : c->n_free / 2;
     if (end - start < TAKEN_LONG_NS && ++c->n_taken >= TAKEN_MOST && end >= c->next_look)
         yield_look(c, end);
 }
@@ -167,13 +181,17 @@ void dm_chan_yield(struct dm_chan *chan, uint64_t start)
 
     if (start < c->next_yield)
         return;
+    if (yield_is_to_learn(c)) {
+        yield_learn(c);
+        return;
+    }
     sched_yield();
     ns = dm_clock_ns() - start;
     if (ns > TAKEN_LONG_NS)
         yield_hold_core(c, start + ns);
     else
         c->yield_pause = 0;
-    if (ns <= TAKEN_NS)
+    if (ns <= TAKEN_NS || yield_was_empty(c, ns))
         return;
     if (++c->n_taken >= TAKEN_MOST) {
         c->n_taken = 0;
