@@ -36,6 +36,8 @@
 
 /* MADV_POPULATE_WRITE of Linux 5.14, which older headers do not have: pages that are there before they are used. */
 #define DM_MADV_POPULATE 23
+/* futex_waitv of Linux 5.16, likewise. */
+#define DM_SYS_FUTEX_WAITV 449
 
 /* The number of the lowest bit that is set; value is not 0. */
 #define dm_lowest_bit(value) __builtin_ctzll(value)

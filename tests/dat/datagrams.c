@@ -5,11 +5,13 @@
  */
 #include "dat_arena.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "util/datagram.h"
 
-enum { N = 6 };
+enum { N = 6, N_SLEEPS = 3000 };
 
 enum {
     N_SHORT = DM_ARENA_SHORT_SLOTS + DM_ARENA_SPARE_SLOTS
@@ -163,6 +165,76 @@ static void tell_one_by_one(void)
     CHECK(!send_one(&users[1], 3));
 }
 
+/* ---- asleep ---- */
+
+static DAT_CNO_HANDLE cno = DAT_HANDLE_NULL;
+static _Atomic uint32_t n_read;
+
+static void sleep_until_woken(struct user *u)
+{
+    DAT_EVD_HANDLE evd;
+    DAT_EVENT event;
+
+    if (cno == DAT_HANDLE_NULL) {
+        event = dt_wait(u->wake);
+        CHECK_EQ(event.event_number, DAT_SOFTWARE_EVENT);
+    } else {
+        OK(dat_cno_wait(cno, DT_WAIT_US, &evd));
+        CHECK(evd == u->wake);
+    }
+}
+
+static void *sleeper(void *arg)
+{
+    struct user *u = arg;
+    DAT_EVENT event;
+
+    for (uint32_t i = 0; i < N_SLEEPS; i++) {
+        while (!is_told(u)) {
+            u->way.sleep(u->way.arg, true);
+            if (!is_told(u))
+                sleep_until_woken(u);
+            u->way.sleep(u->way.arg, false);
+            while (dat_evd_dequeue(u->wake, &event) == DAT_SUCCESS) /* one may come late */
+                continue;
+        }
+        CHECK_EQ(receive(u), 1);
+        atomic_store(&n_read, i + 1);
+    }
+    return NULL;
+}
+
+/* Whoever sleeps, or is about to, is woken by each datagram; something else that wakes it changes nothing. */
+static void wake_sleepers(void)
+{
+    const DAT_EVENT other = {.event_number = DAT_SOFTWARE_EVENT};
+    pthread_t thread;
+
+    atomic_store(&n_read, 0);
+    CHECK_EQ(pthread_create(&thread, NULL, sleeper, &users[0]), 0);
+    for (uint32_t i = 0; i < N_SLEEPS; i++) {
+        if (i % 8 == 7)
+            OK(dat_evd_post_se(users[0].wake, &other));
+        for (uint32_t k = 0; k < i % 32; k++)
+            sched_yield();
+        CHECK(send_one(&users[1], i));
+        while (atomic_load(&n_read) <= i)
+            sched_yield();
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* In a queue, and by a notification object. */
+static void wake_all_sleepers(void)
+{
+    wake_sleepers();
+    OK(dat_cno_create(users[0].t.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+    OK(dat_evd_modify_cno(users[0].wake, cno));
+    wake_sleepers();
+    OK(dat_evd_modify_cno(users[0].wake, DAT_HANDLE_NULL));
+    OK(dat_cno_free(cno));
+}
+
 int main(int argc, char **argv)
 {
     const char *name = dt_name(argc, argv);
@@ -176,6 +248,7 @@ int main(int argc, char **argv)
     CHECK(users[1].way.find(users[1].way.arg, N) == NULL);
     fill();
     fill_long();
+    wake_all_sleepers();
     want_one();
     tell_one_by_one();
     for (int i = 0; i < N; i++)

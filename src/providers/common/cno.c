@@ -253,7 +253,7 @@ DAT_RETURN dm_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDL
         atomic_fetch_add(&ring->sleepers, 1);
         evd = cno_take_trigger(cno);
         if (evd == 0 && err == 0 && timeout != 0)
-            err = dm_futex_wait(&ring->word, word, deadline);
+            err = dm_evd_sleep(cno->obj.ia, &ring->word, word, deadline);
         atomic_fetch_sub(&ring->sleepers, 1);
         if (evd == 0)
             evd = cno_take_trigger(cno);

@@ -60,6 +60,8 @@ DAT_RETURN dm_evd_new(struct dm_pia *ia, DAT_COUNT qlen, struct dm_cno *cno, DAT
 /* Destroy it, events and all, after its waiter has left; ia->lock is held. */
 void dm_evd_destroy(struct dm_evd *evd);
 void dm_cno_destroy(struct dm_cno *cno);
+/* Sleep until the word is not this value any more, or the deadline, as dm_futex_wait(). Without locks. */
+int dm_evd_sleep(struct dm_pia *ia, _Atomic uint32_t *word, uint32_t value, uint64_t deadline);
 
 /* Add an event from this process. Reports an overflow to the async EVD. May be
  * called with or without ia->lock. False: there was no space. */

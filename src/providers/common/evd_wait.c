@@ -116,6 +116,12 @@ DAT_COUNT dm_evd_count_ready(struct dm_evd *evd, uint64_t max)
     return n_events;
 }
 
+int dm_evd_sleep(struct dm_pia *ia, _Atomic uint32_t *word, uint32_t value, uint64_t deadline)
+{
+    return ia->ops->ia.wait != NULL ? ia->ops->ia.wait(ia, word, value, deadline)
+                                    : dm_futex_wait(word, value, deadline);
+}
+
 /* Sleep until the ring has more than n_now events or somebody wakes us. */
 static int evd_wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadline)
 {
@@ -130,7 +136,7 @@ static int evd_wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadl
         !atomic_load(&evd->is_unwaitable)) {
         dm_evd_unlock(evd);
         err = evd->obj.ia->is_driven ? evd->obj.ia->ops->ia.sleep(evd->obj.ia, ring, word, deadline)
-                                     : dm_futex_wait(&ring->word, word, deadline);
+                                     : dm_evd_sleep(evd->obj.ia, &ring->word, word, deadline);
         dm_evd_lock(evd);
     }
     atomic_store(&ring->is_sleeping, 0);

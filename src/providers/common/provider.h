@@ -58,6 +58,9 @@ struct dm_prov_ia_ops {
     /* Sleep, and drive the network meanwhile, until the ring's word is not this value any more
      * or the deadline has come; as dm_futex_wait(). Without the lock. */
     int (*sleep)(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, uint64_t deadline);
+    /* Optional. dm_futex_wait() on that word of an EVD's or a CNO's, with what else wakes this consumer. Without the
+     * lock. */
+    int (*wait)(struct dm_pia *ia, _Atomic uint32_t *word, uint32_t value, uint64_t deadline);
     /* Optional. Fill in how its virtual time is used (util/clock.h). False: it has none. */
     bool (*clock)(struct dm_pia *ia, struct dm_clock_source *source);
     /* Optional. Datagrams, likewise (util/datagram.h). */

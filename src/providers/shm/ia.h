@@ -29,8 +29,9 @@ enum dm_shm_copy { DM_COPY_AUTO, DM_COPY_CMA, DM_COPY_STAGED };
 
 /* The receiver of datagrams here, see datagram.h. */
 struct dm_shm_datagram_state {
-    struct dm_shm_box *box; /* its own; NULL: there is none */
-    DAT_EVD_HANDLE evd;     /* a software event for it wakes it */
+    struct dm_shm_box *box;  /* its own; NULL: there is none */
+    DAT_EVD_HANDLE evd;      /* a software event for it wakes it */
+    atomic_bool cannot_wait; /* on two words at a time */
 };
 
 struct dm_shm_ia {

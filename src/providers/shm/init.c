@@ -23,6 +23,7 @@ static const struct dm_prov_ops ops = {
            .deadline = dm_shm_model_deadline,
            .sleep = dm_shm_model_sleep,
            .clock = dm_shm_model_clock,
+           .wait = dm_shm_datagram_wait,
            .datagrams = dm_shm_datagrams},
     .ep = {.size = sizeof(struct dm_shm_ep),
            .create = dm_shm_ep_create,

@@ -26,6 +26,8 @@ int dm_shm_model_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t val
 bool dm_shm_model_clock(struct dm_pia *ia, struct dm_clock_source *source);
 /* transport/datagram.c */
 bool dm_shm_datagrams(struct dm_pia *ia, struct dm_datagrams *datagrams);
+int dm_shm_datagram_wait(struct dm_pia *ia, _Atomic uint32_t *word, uint32_t value,
+                         uint64_t deadline);
 /* ep.c */
 bool dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 DAT_RETURN dm_shm_ep_create(struct dm_ep *ep);

@@ -4,6 +4,7 @@
 #include "providers/shm/transport/datagram.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stddef.h>
 
 #include "providers/common/evd.h"
@@ -11,12 +12,16 @@
 #include "providers/shm/wire.h"
 #include "util/arena.h"
 #include "util/datagram.h"
+#include "util/futex.h"
 #include "util/port.h"
 
 enum { WORD_BITS = 64, WORDS = DM_ARENA_SLOTS / WORD_BITS };
 enum { SHORT_WORDS = DM_ARENA_SHORT_SLOTS / WORD_BITS };
 enum { SPARE_WORDS = DM_ARENA_SPARE_SLOTS / WORD_BITS };
 #define WAKE_SLOTS 64 /* free ones for each that is woken */
+
+/* How the owner of a box sleeps: to be woken by its thread; or on the word that says so. */
+enum { BOX_AWAKE, BOX_BY_THREAD, BOX_BY_WORD };
 
 /* Numbers below DM_ARENA_SLOTS. */
 struct number_set {
@@ -29,7 +34,7 @@ struct dm_shm_box {
     DM_ALIGNED(64) _Atomic uint64_t owner; /* id of the instance; 0: nobody's */
     _Atomic uint64_t job;
     uint32_t number;                           /* the consumer's, of the box, too */
-    DM_ALIGNED(64) _Atomic uint32_t is_asleep; /* the owner; taken back by who wakes it, */
+    DM_ALIGNED(64) _Atomic uint32_t is_asleep; /* the owner, BOX_; taken back by who wakes it, */
     _Atomic uint32_t is_rung;                  /* who says so to its thread by this */
     struct number_set full;                    /* slots to be read */
     struct number_set waiting;                 /* boxes of owners that have found no free slot */
@@ -155,12 +160,19 @@ static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
     dm_shm_sock_doorbell_name(atomic_load(&box->owner), &name);
     atomic_store(&box->is_rung, 1);
     if (dm_shm_sock_send(ia->doorbell.src.fd, &name, &ring, -1) == 0)
-        atomic_store(&box->is_asleep, 1); /* no space: the next one rings, or its sleep ends */
+        atomic_store(&box->is_asleep,
+                     BOX_BY_THREAD); /* no space: the next one rings, or its sleep ends */
 }
 
 static void box_wake(const struct dm_shm_ia *ia, struct dm_shm_box *box)
 {
-    if (atomic_load(&box->is_asleep) != 0 && atomic_exchange(&box->is_asleep, 0) != 0)
+    uint32_t how = atomic_load(&box->is_asleep);
+
+    if (how != BOX_AWAKE)
+        how = atomic_exchange(&box->is_asleep, BOX_AWAKE);
+    if (how == BOX_BY_WORD)
+        dm_futex_wake(&box->is_asleep, INT32_MAX);
+    else if (how == BOX_BY_THREAD)
         datagram_ring(ia, box);
 }
 
@@ -243,7 +255,7 @@ static void datagram_sleep(void *arg, bool is_asleep)
 {
     const struct dm_shm_ia *ia = arg;
 
-    atomic_store(&ia->datagrams.box->is_asleep, is_asleep);
+    atomic_store(&ia->datagrams.box->is_asleep, is_asleep ? BOX_BY_THREAD : BOX_AWAKE);
 }
 
 /* Take the box with the consumer's number; false: somebody has it. */
@@ -289,16 +301,46 @@ bool dm_shm_datagrams(struct dm_pia *pia, struct dm_datagrams *datagrams)
     return true;
 }
 
-void dm_shm_datagram_wake(struct dm_shm_ia *ia)
+static void datagram_post(struct dm_shm_ia *ia)
 {
     const DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
+
+    if (ia->datagrams.evd != DAT_HANDLE_NULL) /* full: it is awake anyway */
+        (void)dm_evd_post_se(ia->datagrams.evd, &event);
+}
+
+void dm_shm_datagram_wake(struct dm_shm_ia *ia)
+{
     struct dm_shm_box *box = ia->datagrams.box;
 
     if (box == NULL || atomic_load(&box->is_rung) == 0)
         return;
     atomic_store(&box->is_rung, 0);
-    if (ia->datagrams.evd != DAT_HANDLE_NULL) /* full: it is awake anyway */
-        (void)dm_evd_post_se(ia->datagrams.evd, &event);
+    datagram_post(ia);
+}
+
+int dm_shm_datagram_wait(struct dm_pia *pia, _Atomic uint32_t *word, uint32_t value,
+                         uint64_t deadline)
+{
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
+    struct dm_shm_box *box = ia->datagrams.box;
+    uint32_t how = BOX_BY_THREAD;
+    int err;
+
+    if (box == NULL || ia->datagrams.cannot_wait ||
+        (!atomic_compare_exchange_strong(&box->is_asleep, &how, BOX_BY_WORD) && how == BOX_AWAKE))
+        return dm_futex_wait(word, value, deadline);
+    err = dm_futex_wait_two(word, value, &box->is_asleep, BOX_BY_WORD, deadline);
+    ia->datagrams.cannot_wait = err == ENOSYS;
+    how = BOX_BY_WORD;
+    if (atomic_compare_exchange_strong(&box->is_asleep, &how, BOX_BY_THREAD))
+        return err == ENOSYS ? dm_futex_wait(word, value, deadline) : err;
+    if (how == BOX_AWAKE) {
+        pthread_mutex_lock(&pia->lock);
+        datagram_post(ia);
+        pthread_mutex_unlock(&pia->lock);
+    }
+    return 0;
 }
 
 void dm_shm_datagram_close(struct dm_shm_ia *ia)

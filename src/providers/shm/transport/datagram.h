@@ -6,8 +6,9 @@
  * second bit costs a slot.
  *
  * Sleep. The owner: `is_asleep`, then `due`. A sender: full, `due`, then `is_asleep`. All are sequentially
- * consistent, so one of them sees the other's. Of several senders the one that takes `is_asleep` back rings
- * the owner's doorbell; the owner's thread posts the software event.
+ * consistent, so one of them sees the other's. Of several senders the one that takes `is_asleep` back wakes
+ * the owner. Where that sleeps on the word itself, it posts the software event when it is awake. Else, or where the
+ * system cannot sleep on two words at a time, its doorbell is rung, and its thread posts the event.
  */
 #ifndef DM_PROVIDERS_SHM_TRANSPORT_DATAGRAM_H
 #define DM_PROVIDERS_SHM_TRANSPORT_DATAGRAM_H
