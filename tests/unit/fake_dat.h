@@ -26,7 +26,7 @@
 
 static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-    static DAT_NAMED_ATTR words[5];
+    static DAT_NAMED_ATTR words[6];
     int n = 0;
 
     words[n++] = (DAT_NAMED_ATTR){"nothing", "known"};
@@ -34,6 +34,8 @@ static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
         words[n++] = (DAT_NAMED_ATTR){"reach", fake.reach};
     if (fake.last_byte_last != NULL)
         words[n++] = (DAT_NAMED_ATTR){"last_byte_last", fake.last_byte_last};
+    if (fake.write_taken != NULL)
+        words[n++] = (DAT_NAMED_ATTR){"write_taken", fake.write_taken};
     if (fake.threads != NULL)
         words[n++] = (DAT_NAMED_ATTR){"threads", fake.threads};
     if (fake.agents != NULL)
@@ -563,6 +565,27 @@ static DAT_RETURN fake_cr_reject(DAT_CR_HANDLE h, DAT_COUNT size, const DAT_PVOI
     return DAT_SUCCESS;
 }
 
+/* Bytes that are the fake's own from now on. */
+static size_t fake_n_taken(int op, int n, const DAT_LMR_TRIPLET *iov)
+{
+    size_t len = 0;
+
+    for (int i = 0; op == DAT_DTO_RDMA_WRITE && fake.write_taken != NULL && i < n; i++)
+        len += iov[i].segment_length;
+    return len;
+}
+
+static void fake_take_data(struct fake_work *work)
+{
+    char *to = (char *)(work + 1);
+
+    for (int i = 0; i < work->n_iov; i++) {
+        memcpy(to, (void *)(uintptr_t)work->iov[i].virtual_address, work->iov[i].segment_length);
+        work->iov[i].virtual_address = (DAT_VADDR)(uintptr_t)to;
+        to += work->iov[i].segment_length;
+    }
+}
+
 static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, DAT_LMR_TRIPLET *iov,
                              DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *rmr,
                              DAT_COMPLETION_FLAGS flags)
@@ -579,11 +602,13 @@ static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, DAT_LMR_TRIPLET 
         return FAKE_ERR(DAT_INVALID_PARAMETER);
     if (ep->n_work >= ep->max_req)
         return FAKE_ERR(DAT_INSUFFICIENT_RESOURCES);
-    work = calloc(1, sizeof(*work));
+    work = calloc(1, sizeof(*work) + fake_n_taken(op, n, iov));
     work->ep = ep;
     work->op = op;
     work->n_iov = n;
     memcpy(work->iov, iov, (size_t)n * sizeof(*iov));
+    if (fake_n_taken(op, n, iov) > 0)
+        fake_take_data(work);
     work->remote = rmr != NULL ? rmr->virtual_address : 0;
     if (fake.iov != DAT_IOV_CONSUMER) {
         work->theirs = iov;

@@ -174,6 +174,7 @@ static struct {
     int cut_event;              /* with this */
     bool is_v6;                 /* fake-b has an IPv6 address */
     const char *reach;          /* what fake-a says about itself; NULL: nothing */
+    const char *write_taken;    /* likewise: all data are taken when they are posted */
     const char *last_byte_last; /* what both say */
     const char *threads;        /* the same */
     const char *agents;         /* the same */

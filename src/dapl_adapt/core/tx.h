@@ -53,7 +53,8 @@ struct dm_tx_ring {
     uint64_t tag;   /* in place: << DM_TRAILER_TAG */
     uint64_t delta; /* remote address minus address in the shadow buffer */
     uint32_t stride;
-    uint32_t max; /* bytes of a record */
+    uint32_t step; /* in the shadow buffer; 0: a record's bytes there are free once it is posted */
+    uint32_t max;  /* bytes of a record */
     uint32_t slot;
     uint32_t end;  /* slots of this round */
     uint32_t look; /* from this slot on a record may end it */

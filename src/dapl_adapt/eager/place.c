@@ -227,7 +227,7 @@ void dm_eager_place_pack(struct dm_conn *conn, bool is_packed)
         place_convert(conn, is_packed);
     tx->place.is_packed = is_packed;
     tx->place.is_out = false;
-    tx->ring.stride = is_packed ? DM_REGION_CELL_STEP : conn->ring.stride;
+    tx->ring.stride = tx->ring.step = is_packed ? DM_REGION_CELL_STEP : conn->ring.stride;
     tx->ring.max = is_packed ? DM_CELL_MAX : conn->ring.stride - DM_TRAILER_LEN;
     tx->ring.trailer = place_trailer(conn, tx->ring.slot, is_packed);
 }
@@ -264,7 +264,8 @@ void dm_eager_place_next(struct dm_conn *conn)
     tx->place.flags = 0;
     if (n == place_n(tx) || (flags & DM_TRAILER_ROUND_END) != 0) {
         tx->ring.slot = 0;
-        tx->ring.trailer -= (size_t)n * tx->ring.stride;
+        tx->ring.trailer -= (size_t)n * tx->ring.step;
+        tx->ring.delta -= (uint64_t)n * (tx->ring.stride - tx->ring.step);
         tx->ring.gen++;
         if (!conn->ring.peer_has_srq) /* whose records have the sender in its place */
             tx->ring.tag = dm_trailer_tag(tx->ring.gen);

@@ -27,7 +27,8 @@ static inline void dm_tx_advance(struct dm_conn *conn)
 
     tx->n_posted++;
     tx->n_avail--;
-    tx->ring.trailer += tx->ring.stride;
+    tx->ring.trailer += tx->ring.step;
+    tx->ring.delta += tx->ring.stride - tx->ring.step;
     if (dm_unlikely(++tx->ring.slot == tx->ring.end))
         dm_eager_place_next(conn);
 }

@@ -84,7 +84,7 @@ static void setup_pieces(struct dm_conn *conn)
 /* Slots of so many bytes, and how far from one to the next. */
 static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t len, uint32_t stride)
 {
-    ring->stride = stride;
+    ring->stride = ring->step = stride;
     ring->max = len - DM_TRAILER_LEN;
     ring->trailer = shadow != NULL ? shadow + len - DM_TRAILER_LEN : NULL;
     ring->gen = 1;
@@ -102,6 +102,9 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     tx->idle = tx->ring;
     setup_ring(&tx->ring, shadow, DM_CELL_LEN, DM_REGION_CELL_STEP);
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
+    if (conn->ring.stride <=
+        conn->ia->limits.max_taken) /* then all are sent from the same buffer */
+        tx->idle.step = tx->ring.step = 0;
     rx->idle = rx->ring;
     rx->ring.n = rx->n_most = tx->n_cells = dm_region_n_cells(conn->ring.n_slots);
     rx->ring.step = DM_REGION_CELL_STEP;

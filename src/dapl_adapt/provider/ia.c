@@ -194,6 +194,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     ia->caps.has_quals = limits.has_quals;
     ia->caps.has_clock = limits.has_clock;
     ia->caps.needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
+    ia->limits.max_taken = limits.max_taken;
     ia->limits.max_req = ia_min_pos(65536, limits.max_req);
     ia->limits.max_recv = ia->limits.max_req;
     ia->limits.max_iov = ia_min_pos(IOV_WANTED, limits.max_iov);

@@ -75,9 +75,10 @@ struct dm_ia_caps {
 
 /* How much one transfer or one endpoint may have. */
 struct dm_ia_limits {
-    uint64_t max_rdma; /* bytes of one transfer */
-    int max_iov;       /* segments of a write or send */
-    int max_req;       /* requests in flight per endpoint */
+    uint64_t max_rdma;  /* bytes of one transfer */
+    uint64_t max_taken; /* of a write whose source is free when the post returns */
+    int max_iov;        /* segments of a write or send */
+    int max_req;        /* requests in flight per endpoint */
     int max_recv;
     int max_reads_in;
     int max_reads_out;

@@ -53,6 +53,7 @@ static void own_words(const DAT_PROVIDER_ATTR *attr, struct dm_probe_limits *lim
 {
     const char *last = own_word(attr, "last_byte_last");
 
+    limits->max_taken = strtoul(own_word(attr, "write_taken"), NULL, 10);
     limits->keeps_iov = attr->iov_ownership_on_return != DAT_IOV_CONSUMER;
     limits->is_safe_line = attr->is_thread_safe == DAT_TRUE;
     limits->is_serial = !limits->is_safe_line && strcmp(own_word(attr, "threads"), "objects") != 0;

@@ -219,9 +219,12 @@ void dm_strict_attr(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     if (n > (int)(sizeof(strict->attrs) / sizeof(strict->attrs[0])))
         return;
     memcpy(strict->attrs, attr->provider_specific_attr, (size_t)n * sizeof(strict->attrs[0]));
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         if (strcmp(strict->attrs[i].name, "last_byte_last") == 0 &&
             (strict->rules & DM_STRICT_LAST) != 0)
             strict->attrs[i].value = (char *)(uintptr_t) "no";
+        if (strcmp(strict->attrs[i].name, "write_taken") == 0) /* requests are kept for a while */
+            strict->attrs[i].value = (char *)(uintptr_t) "0";
+    }
     attr->provider_specific_attr = strict->attrs;
 }

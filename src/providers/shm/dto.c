@@ -58,6 +58,7 @@ static void dto_free(struct dm_shm_ep *ep, struct dm_shm_op *op)
 {
     dm_list_del(&op->link);
     ep->n_queued--;
+    free(op->taken);
     free(op);
 }
 
@@ -96,6 +97,7 @@ bool dm_shm_dto_finish_head(struct dm_shm_ep *ep, const struct dm_shm_result *re
     dm_list_del(&op->link);
     ep->n_queued--;
     is_ok = dto_finish(ep, op, res);
+    free(op->taken);
     free(op);
     return is_ok;
 }
@@ -190,6 +192,10 @@ static DAT_RETURN shm_dto_enqueue(struct dm_shm_ep *ep, const struct dm_shm_op *
     if (op->dto.n_seg > 0)
         memcpy(copy->copy, op->dto.seg, op->dto.n_seg * sizeof(copy->copy[0]));
     copy->dto.seg = copy->copy;
+    if (!dm_shm_rdma_take(ep, copy)) {
+        free(copy);
+        return DM_DAT_NOMEM;
+    }
     if (dm_shm_model_runs(&dm_shm_ia_of(ep)->model))
         copy->due = dm_shm_model_due(ep, copy);
     dm_list_add_tail(&ep->queue, &copy->link);

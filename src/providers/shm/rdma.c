@@ -6,6 +6,7 @@
  */
 #include "providers/shm/rdma.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "providers/shm/ext.h"
@@ -25,9 +26,11 @@ bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const s
         const struct dm_shm_key *entry = &keys[seg->lmr_context & DM_SHM_KEY_IDX];
         uint64_t offset = seg->virtual_address - entry->va;
 
-        vec[i].iov_base = NULL;
+        vec[i].iov_base = op->taken != NULL ? op->taken + total : NULL;
         vec[i].iov_len = seg->segment_length;
-        if (seg->segment_length == 0)
+        if (op->taken != NULL)
+            total += seg->segment_length;
+        if (op->taken != NULL || seg->segment_length == 0)
             continue;
         if (entry->key != seg->lmr_context || entry->pz != pz || (entry->priv & priv) == 0 ||
             atomic_load_explicit(&entry->serial, memory_order_relaxed) == 0 ||
@@ -41,11 +44,31 @@ bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const s
     return true;
 }
 
+bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op)
+{
+    struct iovec vec[DM_IOV_MAX];
+    uint64_t len;
+    char *to;
+
+    if (op->dto.kind != DM_OP_WRITE ||
+        !dm_shm_rdma_local_check(ep->keys, ep->pz_id, op, vec, &len) || len == 0 ||
+        len > DM_TAKEN_MAX)
+        return true;
+    to = malloc(len);
+    if (to == NULL)
+        return false;
+    op->taken = to;
+    for (uint32_t i = 0; i < op->dto.n_seg; to += vec[i++].iov_len)
+        if (vec[i].iov_len > 0)
+            memcpy(to, vec[i].iov_base, vec[i].iov_len);
+    return true;
+}
+
 /* Are the segments, which were checked a moment ago, still registered? While a
  * key lives, what it stands for does not change. */
 bool dm_shm_rdma_is_local(const struct dm_shm_key *keys, const struct dm_shm_op *op)
 {
-    for (uint32_t i = 0; i < op->dto.n_seg; i++) {
+    for (uint32_t i = 0; op->taken == NULL && i < op->dto.n_seg; i++) {
         const struct dm_shm_key *entry = &keys[op->dto.seg[i].lmr_context & DM_SHM_KEY_IDX];
 
         if (op->dto.seg[i].segment_length != 0 &&

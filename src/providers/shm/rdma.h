@@ -11,6 +11,7 @@
 struct dm_shm_op {
     struct dm_dto dto;
     struct dm_list link;
+    char *taken; /* a short write that waits: its data; NULL: they are where the segments say */
     bool is_invalidated; /* SEND_INVALIDATE: the peer has ended the context */
     uint64_t due;        /* while virtual time runs: not before */
     /* Staged transfer. */
@@ -55,6 +56,8 @@ bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const s
                              struct iovec *vec, uint64_t *len_p);
 /* Are the segments, which were checked a moment ago, still registered? While a
  * key lives, what it stands for does not change. */
+/* Take the data of a write of up to DM_TAKEN_MAX bytes; of others, and of bad ones, nothing. False: no memory. */
+bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op);
 bool dm_shm_rdma_is_local(const struct dm_shm_key *keys, const struct dm_shm_op *op);
 /* How it goes on when a region is not to be had at once. */
 enum dm_shm_exec dm_shm_exec_of(enum dm_shm_find found);

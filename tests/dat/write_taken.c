@@ -1,0 +1,96 @@
+/* test: kind=dat prov=datum-shm timeout=60 params=copy=auto|copy=cma|copy=staged */
+/*
+ * The source of an RDMA write of as many bytes as the provider says (write_taken) is free when the post returns, also
+ * where the write waits: for a region that is not mapped yet, or behind others.
+ */
+#include "dat_pair.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS = 20, N = 8, PLACE = 1 << 16 };
+
+static size_t n_taken(struct dt *t)
+{
+    DAT_PROVIDER_ATTR attr;
+
+    OK(dat_ia_query(t->ia, NULL, DAT_IA_FIELD_NONE, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+    for (int i = 0; i < attr.num_provider_specific_attr; i++)
+        if (strcmp(attr.provider_specific_attr[i].name, "write_taken") == 0)
+            return strtoul(attr.provider_specific_attr[i].value, NULL, 10);
+    return 0;
+}
+
+/* The longest one first, which is not done at once where it is the first to a region. */
+static size_t len_of(size_t most, int i)
+{
+    return i == 0 ? most : 1 + (size_t)i * 509 % most;
+}
+
+static unsigned char value_of(int round, int i)
+{
+    return (unsigned char)(1 + round * N + i);
+}
+
+/* From the same bytes all, in two segments. */
+static void write_all(struct dt *t, const struct dt_mem *mine, const struct dt_mem *theirs,
+                      int round)
+{
+    size_t most = n_taken(t);
+
+    for (int i = 0; i < N; i++) {
+        size_t len = len_of(most, i), half = len / 2;
+        DAT_LMR_TRIPLET from[2] = {dt_seg(mine, 0, half), dt_seg(mine, half, len - half)};
+        DAT_RMR_TRIPLET to = dt_remote(theirs, (size_t)i * PLACE, len);
+
+        memset(mine->buf, value_of(round, i), len);
+        OK(dat_ep_post_rdma_write(t->ep, 2, from, dt_cookie((uint64_t)i), &to,
+                                  DAT_COMPLETION_DEFAULT_FLAG));
+        memset(mine->buf, 0, len);
+    }
+    for (int i = 0; i < N; i++)
+        dt_want_dto(t->req_evd, (uint64_t)i, DAT_DTO_SUCCESS);
+}
+
+static int one(struct dt *t, const char *name)
+{
+    struct dt_mem mine, theirs;
+
+    dt_open(t, name);
+    CHECK(n_taken(t) >= 16384 && n_taken(t) <= PLACE);
+    dt_alloc(t, &mine, PLACE, true);
+    dt_join(t, true);
+    for (int round = 0; round < ROUNDS; round++) {
+        dt_swap_mem(t, &mine, &theirs);
+        write_all(t, &mine, &theirs, round);
+        dt_meet(t);
+    }
+    dt_close(t);
+    return 0;
+}
+
+/* A region of its own for each round. */
+static int two(struct dt *t, const char *name)
+{
+    struct dt_mem mine[ROUNDS], theirs;
+    size_t most;
+
+    dt_open(t, name);
+    most = n_taken(t);
+    dt_join(t, false);
+    for (int round = 0; round < ROUNDS; round++) {
+        dt_alloc(t, &mine[round], (size_t)N * PLACE, true);
+        dt_swap_mem(t, &mine[round], &theirs);
+        dt_meet(t);
+        for (int i = 0; i < N; i++)
+            for (size_t k = 0; k < PLACE; k++)
+                CHECK_EQ((unsigned char)mine[round].buf[i * PLACE + (int)k],
+                         k < len_of(most, i) ? value_of(round, i) : 0);
+    }
+    dt_close(t);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return dt_pair(dt_name(argc, argv), one, two, false);
+}
