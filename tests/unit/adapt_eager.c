@@ -773,14 +773,10 @@ int main(void)
     fixed("600 DATUM_RING_SLOT_SIZE=1k", bursts);
     run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=32", bursts);
     fake.write_taken = "65536"; /* all are sent from the same bytes */
-    fixed("6 DATUM_RING_SLOT_SIZE=5000", basics);
-    fixed("600 DATUM_RING_SLOT_SIZE=1k", rings);
-    fixed("64", hot);
-    fixed("16", parts);
-    fixed("64", lengths);
+    fixed("5", bursts);
     fixed("32", bursts);
+    fixed("600 DATUM_RING_SLOT_SIZE=1k", bursts);
     fixed("64", back_to_cells);
-    fixed("7", wraps);
     fake.write_taken = NULL;
     fixed("16", hot);
     fixed("64", hot);

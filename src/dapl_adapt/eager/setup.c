@@ -92,6 +92,18 @@ static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t len, uint
     ring->slot = 0;
 }
 
+/*
+ * The provider takes data at once: all records can be sent from the same bytes. That touches fewer pages; where each
+ * rank has a core, long ones are faster from as many places as they go to.
+ */
+static void setup_sources(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (conn->adapt->is_oversubscribed && conn->ring.stride <= conn->ia->limits.max_taken)
+        tx->ring.step = tx->idle.step = 0;
+}
+
 /* Both sides begin with the cells: they have told each other that they do not move. */
 static void setup_cells(struct dm_conn *conn, uint64_t addr)
 {
@@ -102,9 +114,7 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     tx->idle = tx->ring;
     setup_ring(&tx->ring, shadow, DM_CELL_LEN, DM_REGION_CELL_STEP);
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
-    if (conn->ring.stride <=
-        conn->ia->limits.max_taken) /* then all are sent from the same buffer */
-        tx->idle.step = tx->ring.step = 0;
+    setup_sources(conn);
     rx->idle = rx->ring;
     rx->ring.n = rx->n_most = tx->n_cells = dm_region_n_cells(conn->ring.n_slots);
     rx->ring.step = DM_REGION_CELL_STEP;
