@@ -26,11 +26,9 @@ bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const s
         const struct dm_shm_key *entry = &keys[seg->lmr_context & DM_SHM_KEY_IDX];
         uint64_t offset = seg->virtual_address - entry->va;
 
-        vec[i].iov_base = op->taken != NULL ? op->taken + total : NULL;
+        vec[i].iov_base = NULL;
         vec[i].iov_len = seg->segment_length;
-        if (op->taken != NULL)
-            total += seg->segment_length;
-        if (op->taken != NULL || seg->segment_length == 0)
+        if (seg->segment_length == 0)
             continue;
         if (entry->key != seg->lmr_context || entry->pz != pz || (entry->priv & priv) == 0 ||
             atomic_load_explicit(&entry->serial, memory_order_relaxed) == 0 ||
@@ -38,6 +36,8 @@ bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const s
             return false;
         offset += entry->addr;
         memcpy(&vec[i].iov_base, &offset, sizeof(vec[i].iov_base));
+        if (op->taken != NULL)
+            vec[i].iov_base = op->taken + total;
         total += seg->segment_length;
     }
     *len_p = total;
@@ -68,7 +68,7 @@ bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op)
  * key lives, what it stands for does not change. */
 bool dm_shm_rdma_is_local(const struct dm_shm_key *keys, const struct dm_shm_op *op)
 {
-    for (uint32_t i = 0; op->taken == NULL && i < op->dto.n_seg; i++) {
+    for (uint32_t i = 0; i < op->dto.n_seg; i++) {
         const struct dm_shm_key *entry = &keys[op->dto.seg[i].lmr_context & DM_SHM_KEY_IDX];
 
         if (op->dto.seg[i].segment_length != 0 &&
