@@ -52,8 +52,7 @@ struct dm_rx {
     char *cells;      /* DM_RECORD_SEND: there the beginnings of records arrive; NULL: in slots */
     DAT_EP_HANDLE ep; /* DM_RECORD_SEND: that has the buffers */
     uint32_t arrive;  /* slot of the next completion */
-    uint32_t
-        n_most; /* records that may be unread at a time: n_slots, or as many as there are cells */
+    uint32_t n_most;  /* records that may be unread at a time: slots, or cells if it has some */
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
     DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */

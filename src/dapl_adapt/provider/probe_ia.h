@@ -26,9 +26,8 @@ struct dm_probe_limits {
     int max_reads_in;
     int max_reads_out;
     int max_evd_qlen;
-    uint64_t max_rdma; /* bytes of one transfer */
-    uint64_t
-        max_taken; /* it says that the source of a write of so many bytes is free when the post returns */
+    uint64_t max_rdma;  /* bytes of one transfer */
+    uint64_t max_taken; /* bytes of a write whose source, it says, is free when the post returns */
     uint64_t max_msg;
     bool is_local; /* it reaches this host only: it says so, or has a loopback address */
     enum dm_last_byte last_byte;

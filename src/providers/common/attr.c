@@ -23,8 +23,7 @@ static DAT_NAMED_ATTR provider_attrs[] = {
     {"DAT_IB_TRANSPORT_MTU", "4096"},
     {"reach", "host"},
     {"last_byte_last", "yes"},
-    {"write_taken",
-     DM_TAKEN_TEXT}, /* bytes up to which the source of a write is free when the post returns */
+    {"write_taken", DM_TAKEN_TEXT}, /* so many bytes of a write are taken when the post returns */
     {"evd_resize", "yes"},
     {"evd_post_se", "yes"},
     {"threads", "objects"}, /* different threads may use different objects, whatever the line */

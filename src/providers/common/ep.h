@@ -10,8 +10,8 @@
 #define DM_PRIVATE_MAX 512 /* bytes of private data */
 #define DM_IOV_MAX     32  /* segments of one DTO */
 #define DM_DTO_MAX     16384
-#define DM_TAKEN_MAX                                                                               \
-    32768 /* bytes of an RDMA write whose source is the consumer's again on return, as text below */
+/* Bytes of an RDMA write whose source is free when the post returns; and as text. */
+#define DM_TAKEN_MAX  32768
 #define DM_TAKEN_TEXT "32768"
 
 struct dm_srq;

@@ -160,8 +160,8 @@ static void datagram_ring(const struct dm_shm_ia *ia, struct dm_shm_box *box)
     dm_shm_sock_doorbell_name(atomic_load(&box->owner), &name);
     atomic_store(&box->is_rung, 1);
     if (dm_shm_sock_send(ia->doorbell.src.fd, &name, &ring, -1) == 0)
-        atomic_store(&box->is_asleep,
-                     BOX_BY_THREAD); /* no space: the next one rings, or its sleep ends */
+        /* no space: the next one rings, or its sleep ends */
+        atomic_store(&box->is_asleep, BOX_BY_THREAD);
 }
 
 static void box_wake(const struct dm_shm_ia *ia, struct dm_shm_box *box)
