@@ -62,7 +62,7 @@
  */
 static uint64_t move_time_us(const struct dm_conn *conn)
 {
-    bool is_first = conn->tx.n_posted == 0 && conn->rx.n_consumed == 0;
+    bool is_first = conn->tx.n_filled == 0 && conn->rx.n_consumed == 0;
     uint64_t us = is_first ? dm_connect_time_us(conn->adapt) : 0;
 
     return us > dm_cfg()->reconnect ? us : dm_cfg()->reconnect;

@@ -8,9 +8,13 @@
  * last byte last is enough.
  *
  * A round through the ring may end before its last slot: the trailer of its last record says so.
- * Beside the slots there is a ring of as many cells for short records; a trailer says when the next
- * record is in the other ring. So what few or short records touch is little, and stays in caches
- * (eager/place.c).
+ * Beside the slots there is a ring of cells for short records; a trailer says when the next record is in
+ * the other ring. So what few or short records touch is little, and stays in caches (eager/place.c).
+ *
+ * The ring of cells goes downwards: a record ends where the cells before it begin, and takes as many as it is
+ * long. So its trailer is where the receiver looks, before it knows how long the record is. What the data of an
+ * earlier record left where the next trailer will be could look like that one: the sender overwrites it first,
+ * with the record before.
  */
 #ifndef DM_DAPL_ADAPT_CORE_RECORD_H
 #define DM_DAPL_ADAPT_CORE_RECORD_H
@@ -36,9 +40,13 @@ enum dm_record_protocol {
 #define DM_TRAILER_ROUND_END (UINT64_C(1) << 22) /* the next record is in slot 0 */
 #define DM_TRAILER_ASK       (UINT64_C(1) << 23) /* the sender waits for credits */
 
-/* A cell: a record with its trailer. */
-#define DM_CELL_LEN 128
-#define DM_CELL_MAX (DM_CELL_LEN - DM_TRAILER_LEN)
+/* A cell: a record with its trailer, or a part of one. */
+#define DM_CELL_SHIFT 7
+#define DM_CELL_LEN   (1 << DM_CELL_SHIFT)
+#define DM_CELL_MAX   (DM_CELL_LEN - DM_TRAILER_LEN)
+#define DM_CELLS_MOST 18 /* of a record: 2 KiB and its header */
+
+#define DM_SLOT_SHIFT 31 /* each record takes one */
 
 /* Trailer tag of a generation: its fastest changing byte is the last one in memory. */
 static inline uint64_t dm_trailer_tag(uint32_t gen)
@@ -51,6 +59,12 @@ static inline uint32_t dm_record_space(uint32_t len)
 {
     return ((len + DM_TRAILER_LEN + DM_CACHE_LINE - 1) & ~(uint32_t)(DM_CACHE_LINE - 1)) -
            DM_TRAILER_LEN;
+}
+
+/* Cells of a record with so many bytes before its trailer; or slots, which is 1. */
+static inline uint32_t dm_record_cells(uint32_t space, uint32_t shift)
+{
+    return 1 + ((space + DM_TRAILER_LEN - 1) >> shift);
 }
 
 /* Distance of slots for payloads of slot_size bytes: not a power of two. */

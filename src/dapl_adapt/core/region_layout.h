@@ -1,7 +1,6 @@
 /*
- * The registered region of a connection: control words, receive ring of cells and, each behind its cell,
- * shadow buffer of the peer's cells, so that little use touches one page, sources of control words;
- * receive ring, one spare slot, shadow buffer of the peer's ring;
+ * The registered region of a connection: control words, receive ring of cells, shadow buffer of the peer's
+ * cells, sources of control words; receive ring, one spare slot, shadow buffer of the peer's ring;
  * with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes. Where receives are
  * shared: control words and their sources alone.
  */
@@ -28,6 +27,9 @@
 #define DM_CTL_ARMED   1
 #define DM_CTL_PENDING 2
 
+/* A trailer, and the half of a cell behind it. */
+#define DM_CLEAN_WORDS (DM_CELL_LEN / 2 / 8 + 1)
+
 /* The beginning. */
 struct dm_ctl {
     _Atomic uint64_t credit; /* written by the peer */
@@ -38,6 +40,7 @@ struct dm_ctl {
     uint64_t first[DM_CACHE_LINE / 8]; /* first message of the RDMA link */
     _Atomic uint64_t peer_closing;     /* written by the peer when it leaves: DM_CTL_, records */
     uint64_t notify[2];                /* the peer's notification, and the source of ours */
+    uint64_t clean[2][DM_CLEAN_WORDS]; /* sources of what hides data where the next trailer will be */
     uint64_t out[DM_OUT_FIRST];        /* sources of writes to the peer's control words, */
 };
 
@@ -45,7 +48,10 @@ struct dm_ctl {
 #define DM_REGION_HIGH 3072
 #define DM_REGION_MANY 32
 
-/* Cells are short: there are more of them than slots, but where few slots are for little memory. */
+/*
+ * Cells are short: there are more of them than slots, but where few slots are for little memory. Where there
+ * are that many, a record may take several.
+ */
 #define DM_REGION_CELLS 256
 
 static inline uint32_t dm_region_n_cells(uint32_t n_slots)
@@ -58,19 +64,16 @@ static inline size_t dm_region_cells(void)
     return (sizeof(struct dm_ctl) + DM_CELL_LEN - 1) / DM_CELL_LEN * DM_CELL_LEN;
 }
 
-/* From one cell to the next. */
-#define DM_REGION_CELL_STEP (2 * DM_CELL_LEN)
-
-static inline size_t dm_region_cells_shadow(void)
+static inline size_t dm_region_cells_shadow(uint32_t n_slots)
 {
-    return dm_region_cells() + DM_CELL_LEN;
+    return dm_region_cells() + (size_t)dm_region_n_cells(n_slots) * DM_CELL_LEN;
 }
 
 /* The other ones of DM_CREDITS_OUT. */
 static inline size_t dm_region_out(uint32_t n_slots, bool has_srq)
 {
     return dm_region_cells() +
-           (has_srq ? 0 : (size_t)dm_region_n_cells(n_slots) * DM_REGION_CELL_STEP);
+           (has_srq ? 0 : 2 * (size_t)dm_region_n_cells(n_slots) * DM_CELL_LEN);
 }
 
 /* Where receives are shared the region ends there. */

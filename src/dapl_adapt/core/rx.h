@@ -27,16 +27,17 @@ struct dm_rx_ring {
     _Atomic uint64_t *trailer;
     uint64_t tag;
     uint32_t slot;
-    uint32_t step; /* bytes from one trailer to the next */
-    uint32_t gen;  /* 0: there is no ring yet */
-    uint32_t n;    /* slots of the ring */
+    int32_t step;   /* bytes from one trailer to the next */
+    uint32_t gen;   /* 0: there is no ring yet */
+    uint32_t n;     /* slots in which a record may begin */
+    uint32_t shift; /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
 };
 
 struct dm_rx {
     struct dm_rx_ring ring;
     const char *data; /* unread bytes of the record in front */
     uint32_t left;
-    uint32_t n_consumed; /* records, less what is kept back; the low 16 bits are our credit */
+    uint32_t n_consumed; /* slots and cells, less what is kept back; the low 16 bits are our credit */
     uint32_t n_credited; /* reported to the peer */
     uint32_t due;        /* owing so many asks for a credit message */
     uint32_t n_slots;
@@ -52,7 +53,7 @@ struct dm_rx {
     char *cells;      /* DM_RECORD_SEND: there the beginnings of records arrive; NULL: in slots */
     DAT_EP_HANDLE ep; /* DM_RECORD_SEND: that has the buffers */
     uint32_t arrive;  /* slot of the next completion */
-    uint32_t n_most;  /* records that may be unread at a time: slots, or cells if it has some */
+    uint32_t n_most;  /* slots and cells that may be unread at a time: slots, or cells if it has some */
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
     DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */
@@ -74,12 +75,18 @@ static inline bool dm_rx_has(const struct dm_rx *rx)
     return dm_rx_ring_has(&rx->ring);
 }
 
-/* To where the record after the one in front appears, whose trailer is word. */
-static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *idle, uint64_t word)
+/* To where the record after the one in front appears, whose trailer is word. Slots or cells of the one in front. */
+static inline uint32_t dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *idle,
+                                       uint64_t word)
 {
-    ring->trailer = (void *)((char *)ring->trailer + ring->step);
-    if (dm_unlikely(++ring->slot == ring->n || (word & DM_TRAILER_ROUND_END) != 0)) {
-        ring->trailer = (void *)((char *)ring->trailer - (size_t)ring->slot * ring->step);
+    uint32_t len = (uint32_t)word & DM_TRAILER_LEN_MASK;
+    uint32_t n = dm_record_cells(dm_record_space(len), ring->shift);
+
+    ring->slot += n;
+    ring->trailer = (void *)((char *)ring->trailer + (int32_t)n * ring->step);
+    if (dm_unlikely(ring->slot >= ring->n || (word & DM_TRAILER_ROUND_END) != 0)) {
+        ring->trailer =
+            (void *)((char *)ring->trailer - (ptrdiff_t)ring->slot * ring->step);
         ring->slot = 0;
         ring->tag = dm_trailer_tag(++ring->gen);
     }
@@ -89,6 +96,7 @@ static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *i
         *idle = *ring;
         *ring = other;
     }
+    return n;
 }
 
 /* Records that were read. */

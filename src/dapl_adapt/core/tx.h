@@ -11,6 +11,7 @@
 #include "dapl_adapt/core/datagram.h"
 #include "dapl_adapt/core/pending.h"
 #include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/public/types.h"
 #include "util/port.h"
@@ -52,19 +53,24 @@ struct dm_tx_ring {
     char *trailer;  /* of the next slot, in the shadow buffer */
     uint64_t tag;   /* in place: << DM_TRAILER_TAG */
     uint64_t delta; /* remote address minus address in the shadow buffer */
-    uint32_t stride;
-    uint32_t step; /* in the shadow buffer; 0: a record's bytes there are free once it is posted */
-    uint32_t max;  /* bytes of a record */
+    int32_t stride; /* from one slot to the next; cells go downwards */
+    int32_t step;   /* in the shadow buffer; 0: a record's bytes there are free once it is posted */
+    uint32_t max;   /* bytes of a record; of one in a single cell */
     uint32_t slot;
-    uint32_t end;  /* slots of this round */
-    uint32_t look; /* from this slot on a record may end it */
-    uint32_t gen;  /* 0: there is no ring yet */
+    uint32_t end;   /* slots of this round */
+    uint32_t look;  /* from this slot on a record may end it */
+    uint32_t gen;   /* 0: there is no ring yet */
+    uint32_t shift; /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
+    bool is_mixed;  /* some records have taken several cells */
 };
 
-/* The way round the ring of slots, and between the rings (eager/place.c). Counts of records. */
+/* The way round the ring of slots, and between the rings (eager/place.c). Counts of slots and cells. */
 struct dm_tx_place {
     uint32_t last; /* slots of the round before, */
     uint32_t last_cells;
+    uint32_t n_cells;    /* n_slots at least */
+    uint32_t n_begin;    /* cells in which a record may begin */
+    uint32_t cells_most; /* of a record */
     uint32_t most;    /* records that were unconsumed at a time, lately */
     uint32_t asked;   /* up to this one the peer has been asked for credits */
     uint32_t left;    /* so many had been sent when the ring was left for the cells, */
@@ -79,6 +85,7 @@ struct dm_tx_place {
     bool in_cells;
     bool is_packed; /* short messages are kept in cells, with the numbers of slots */
     bool is_out;    /* the present one is not: it goes from its slot */
+    uint64_t dirty[DM_REGION_CELLS / 64]; /* cells that end with data */
 };
 
 /*
@@ -98,13 +105,11 @@ struct dm_tx {
     DAT_EP_HANDLE ep;
     DAT_LMR_CONTEXT lctx;
     DAT_RMR_CONTEXT rctx;
-    uint32_t n_avail; /* records that may go before looking around again; 0: not ready */
+    uint32_t n_avail; /* slots or cells that may be filled before looking around again; 0: not ready */
     uint32_t until_signal;
     uint32_t n_posted; /* records */
-    uint32_t most;     /* what is longer goes in pieces */
-    uint32_t piece;    /* of so many bytes */
+    uint32_t n_filled; /* slots and cells: what credits count */
     uint32_t reserved; /* bytes before the trailer of the reserved record */
-    uint32_t n_slots;
     uint32_t short_below; /* bytes: after such records in slots may come one in a cell */
     uint32_t cookie;      /* all but kind and number */
     uint32_t n_extra;     /* posts that are not records */
@@ -116,7 +121,9 @@ struct dm_tx {
     /* colder */
     struct dm_tx_ring idle;
     struct dm_tx_place place;
-    uint32_t n_cells;  /* n_slots at least */
+    uint32_t n_slots;
+    uint32_t most;     /* what is longer goes in pieces */
+    uint32_t piece;    /* of so many bytes */
     uint32_t n_redo;   /* of the last records, to be sent again on this rail */
     uint32_t n_before; /* records that went over earlier rails */
     uint64_t heads;    /* DM_RECORD_BASIC: where the peer's trailers are */

@@ -1,7 +1,7 @@
 /*
  * Credits.
  *
- * Credits are counts of records consumed, absolute: their low 16 bits in the trailer of every
+ * Credits are counts of slots and cells whose records were consumed, absolute: their low 16 bits in the trailer of every
  * record; and, when much is owed and nothing goes back, written to a word in the peer's control
  * page. The sender takes whichever is further.
  */
@@ -73,20 +73,16 @@ void dm_eager_refill(struct dm_conn *conn)
 int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags)
 {
     struct dm_tx *tx = &conn->tx;
-    DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
     if (tx->loan.places != NULL && !dm_eager_lend(conn))
         return DM_OK; /* what asks for it asks again */
     dm_tx_write_trailer(conn, 0);
     *(uint64_t *)(void *)tx->ring.trailer |= flags;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->ring.trailer;
-    lmr.segment_length = DM_TRAILER_LEN;
-    lmr.lmr_context = tx->lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, DM_TRAILER_LEN, false);
+    rc = dm_tx_post_here(conn, 0);
     if (tx->n_avail == 0)
         tx->n_avail = 1; /* the held-back one is used */
-    dm_tx_advance(conn);
+    dm_tx_advance(conn, 0);
     if (rc != DAT_SUCCESS)
         return dm_conn_post_failed(conn, rc);
     dm_eager_notify(conn);
@@ -112,7 +108,7 @@ static void credit_write(struct dm_conn *conn, bool is_signalled)
 static void credit_by_send(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t used = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
+    uint32_t used = (tx->n_filled - conn->rx.peer_credit) & 0xffff;
 
     if (tx->n_redo > 0) /* these carry it */
         return;
@@ -134,7 +130,7 @@ static void credit_by_send(struct dm_conn *conn)
 /* The peer need not come back when the connection ends now: so many records were all. */
 static DAT_RETURN credit_write_disconnect(struct dm_conn *conn)
 {
-    uint64_t word = DM_CTL_PARTS | conn->tx.n_posted;
+    uint64_t word = DM_CTL_PARTS | conn->tx.n_filled;
 
     if (conn->adapt->is_quiet)
         word |= DM_CTL_ENDS;

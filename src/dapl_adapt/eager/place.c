@@ -2,9 +2,9 @@
  * The sender's way round its rings.
  *
  * Many peers must not cost much memory: short records go to cells, which are a few pages for all of
- * them. A record that does not fit goes to a slot, behind an empty one in a cell that says so. After
- * a few short ones in slots the last of them says that the next is in a cell again. Slots and cells
- * are consumed in the order of records, and credits count both.
+ * them, each to as many as it is long. One that does not fit goes to a slot, behind an empty one in a cell
+ * that says so. After a few short ones in slots the last of them says that the next is in a cell again.
+ * Slots and cells are consumed in the order of records, and credits count both.
  *
  * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory
  * are fetched ahead by the one who reads while the other writes, and lines that were just read are
@@ -13,8 +13,9 @@
  * cores short ones stay in cells: there are more of them than slots, and a sender may fill as many as there are
  * before the receiver has the core.
  *
- * A round through the cells ends with as many as there are slots if the receiver keeps up, else later, up to a part
- * of them. So many credits are always possible, as the receiver tells what it has consumed after half of that.
+ * A round through the cells ends with as many as there are slots, but not few, if the receiver keeps up, else
+ * later, up to a part of them. So many credits are always possible, as the receiver tells what it has consumed
+ * after half of that. It ends before the last cells, as the longest record must fit.
  *
  * With many peers a round through the slots ends before the last one when the receiver has consumed
  * at least half of it, and it is as long as the bursts of lately. A receiver that falls behind makes
@@ -43,6 +44,7 @@
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
+#include "dapl_adapt/provider/dat.h"
 
 #define ROUND_STEP  4                   /* slots from one look to the next */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
@@ -53,8 +55,9 @@
 #define PART_CELLS  2048 /* cells of all peers together */
 #define ROW         4    /* short records, before cells are used again */
 #define HOT_SLOTS   64   /* records in slots */
-#define HOT         4096 /* records, which gain what the pages of all slots cost */
-#define LONG_AGO    (UINT32_C(1) << 30) /* records */
+#define HOT         4096 /* slots and cells, which gain what the pages of all slots cost */
+#define ROUND_CELLS 64   /* at least, where a record may take several */
+#define LONG_AGO    (UINT32_C(1) << 30) /* slots and cells */
 
 static uint32_t place_least(uint32_t a, uint32_t b)
 {
@@ -80,9 +83,9 @@ static uint32_t place_part(const struct dm_conn *conn)
 /* Has it shown that it sends much, or what is too long for cells? */
 static bool place_is_used(const struct dm_tx *tx)
 {
-    uint32_t stay = tx->place.in_cells ? 0 : tx->n_posted - tx->place.entered;
+    uint32_t stay = tx->place.in_cells ? 0 : tx->n_filled - tx->place.entered;
 
-    return tx->n_posted >= HOT - 1 || tx->place.stayed + stay >= HOT_SLOTS;
+    return tx->n_filled >= HOT - 1 || tx->place.stayed + stay >= HOT_SLOTS;
 }
 
 /* Has this peer slots alone, and all of them? */
@@ -96,7 +99,7 @@ static bool place_is_hot(const struct dm_conn *conn)
 static bool place_leaves_cells(const struct dm_conn *conn)
 {
     return place_is_hot(conn) &&
-           !(conn->adapt->is_oversubscribed && conn->tx.n_cells > conn->tx.n_slots);
+           !(conn->adapt->is_oversubscribed && conn->tx.place.n_cells > conn->tx.n_slots);
 }
 
 void dm_eager_place_long(struct dm_conn *conn)
@@ -108,10 +111,22 @@ void dm_eager_place_long(struct dm_conn *conn)
         tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
 }
 
-/* Of the ring that is in use. */
+/* In so many of the ring that is in use a record may begin. */
 static uint32_t place_n(const struct dm_tx *tx)
 {
-    return tx->place.in_cells ? tx->n_cells : tx->n_slots;
+    return tx->place.in_cells ? tx->place.n_begin : tx->n_slots;
+}
+
+/* Cells of a round, if the receiver keeps up. */
+static uint32_t place_round(const struct dm_tx *tx)
+{
+    return tx->place.cells_most > 1 && tx->n_slots < ROUND_CELLS ? ROUND_CELLS : tx->n_slots;
+}
+
+/* Records that are shorter could be in cells. */
+static uint32_t place_cells_end(const struct dm_tx *tx)
+{
+    return tx->place.cells_most * DM_CELL_LEN - DM_TRAILER_LEN + 1;
 }
 
 static void place_begin(struct dm_conn *conn)
@@ -120,21 +135,22 @@ static void place_begin(struct dm_conn *conn)
 
     tx->ring.end = place_n(tx);
     if (tx->place.in_cells) {
-        tx->ring.look = tx->ring.slot < tx->n_slots ? tx->n_slots - 1 : tx->ring.slot;
+        tx->ring.look = tx->ring.slot < place_round(tx) ? place_round(tx) - 1 : tx->ring.slot;
         tx->short_below = 0;
     } else if (place_is_hot(conn)) {
         tx->ring.look = UINT32_MAX;
-        tx->short_below = place_leaves_cells(conn) || !tx->place.has_cells ? 0 : DM_CELL_MAX + 1;
+        tx->short_below =
+            place_leaves_cells(conn) || !tx->place.has_cells ? 0 : place_cells_end(tx);
     } else {
         tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
-        tx->short_below = tx->place.has_cells ? DM_CELL_MAX + 1 : 0;
+        tx->short_below = tx->place.has_cells ? place_cells_end(tx) : 0;
     }
 }
 
 void dm_eager_place_start(struct dm_conn *conn, bool has_cells)
 {
     conn->tx.place.last = conn->tx.n_slots;
-    conn->tx.place.last_cells = conn->tx.n_cells;
+    conn->tx.place.last_cells = conn->tx.place.n_cells;
     conn->tx.place.has_cells = conn->tx.place.in_cells = has_cells;
     place_begin(conn);
 }
@@ -144,26 +160,26 @@ static void place_switch(struct dm_tx *tx)
     struct dm_tx_ring other = tx->idle;
 
     if (!tx->place.in_cells && tx->place.stayed < HOT_SLOTS)
-        tx->place.stayed += place_least(tx->n_posted - tx->place.entered, HOT_SLOTS);
+        tx->place.stayed += place_least(tx->n_filled - tx->place.entered, HOT_SLOTS);
     tx->idle = tx->ring;
     tx->ring = other;
     tx->place.in_cells = !tx->place.in_cells;
     tx->place.in_row = 0;
     if (tx->place.in_cells)
         tx->n_avail = 0; /* what is free in one ring may not be in the other */
-    *(tx->place.in_cells ? &tx->place.left : &tx->place.entered) = tx->n_posted;
+    *(tx->place.in_cells ? &tx->place.left : &tx->place.entered) = tx->n_filled;
 }
 
 /* Counts go round in 32 bits: what was long ago must not look like just now. */
 static void place_forget(struct dm_tx *tx)
 {
-    uint32_t then = tx->n_posted - LONG_AGO / 2;
+    uint32_t then = tx->n_filled - LONG_AGO / 2;
 
-    if (tx->n_posted - tx->place.asked > LONG_AGO)
+    if (tx->n_filled - tx->place.asked > LONG_AGO)
         tx->place.asked = then;
-    if (tx->place.in_cells && tx->n_posted - tx->place.left > LONG_AGO)
+    if (tx->place.in_cells && tx->n_filled - tx->place.left > LONG_AGO)
         tx->place.left = then;
-    else if (!tx->place.in_cells && tx->n_posted - tx->place.entered > LONG_AGO)
+    else if (!tx->place.in_cells && tx->n_filled - tx->place.entered > LONG_AGO)
         tx->place.left = tx->place.entered = then;
 }
 
@@ -174,7 +190,8 @@ static char *place_trailer(const struct dm_conn *conn, uint32_t slot, bool in_ce
     char *mem = conn->region.ptr;
 
     if (in_cell)
-        return mem + dm_region_cells_shadow() + (size_t)slot * DM_REGION_CELL_STEP + DM_CELL_MAX;
+        return mem + dm_region_cells_shadow(conn->ring.n_slots) + (size_t)slot * DM_CELL_LEN +
+               DM_CELL_MAX;
     return mem + dm_region_shadow(conn->ring.n_slots, conn->ring.stride) +
            (size_t)(slot + 1) * conn->ring.stride - DM_TRAILER_LEN;
 }
@@ -223,11 +240,11 @@ void dm_eager_place_pack(struct dm_conn *conn, bool is_packed)
 
     if (tx->place.is_packed == is_packed)
         return;
-    if (tx->n_posted > 0)
+    if (tx->n_filled > 0)
         place_convert(conn, is_packed);
     tx->place.is_packed = is_packed;
     tx->place.is_out = false;
-    tx->ring.stride = tx->ring.step = is_packed ? DM_REGION_CELL_STEP : conn->ring.stride;
+    tx->ring.stride = tx->ring.step = is_packed ? DM_CELL_LEN : (int32_t)conn->ring.stride;
     tx->ring.max = is_packed ? DM_CELL_MAX : conn->ring.stride - DM_TRAILER_LEN;
     tx->ring.trailer = place_trailer(conn, tx->ring.slot, is_packed);
 }
@@ -262,15 +279,17 @@ void dm_eager_place_next(struct dm_conn *conn)
         tx->ring.trailer = place_trailer(conn, n, true);
     }
     tx->place.flags = 0;
-    if (n == place_n(tx) || (flags & DM_TRAILER_ROUND_END) != 0) {
+    if (n >= place_n(tx) || (flags & DM_TRAILER_ROUND_END) != 0) {
         tx->ring.slot = 0;
-        tx->ring.trailer -= (size_t)n * tx->ring.step;
-        tx->ring.delta -= (uint64_t)n * (tx->ring.stride - tx->ring.step);
+        tx->ring.trailer -= (ptrdiff_t)n * tx->ring.step;
+        tx->ring.delta -= (uint64_t)((ptrdiff_t)n * (tx->ring.stride - tx->ring.step));
         tx->ring.gen++;
         if (!conn->ring.peer_has_srq) /* whose records have the sender in its place */
             tx->ring.tag = dm_trailer_tag(tx->ring.gen);
         if (tx->place.in_cells) {
             tx->place.last_cells = n;
+            if ((flags & DM_TRAILER_ROUND_END) == 0)
+                tx->n_avail = 0; /* what was free was so up to the end */
         } else {
             tx->place.last = n;
             tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;
@@ -297,24 +316,32 @@ static uint32_t place_limit(const struct dm_conn *conn)
     return place_least(place_slots(&conn->tx), place_part(conn));
 }
 
-/* Its part of the cells of all peers together: as many as there are slots at least. */
+/* Its part of the cells of all peers together: those of the shortest round at least. */
 static uint32_t place_cells_part(const struct dm_conn *conn)
 {
     const struct dm_tx *tx = &conn->tx;
     uint32_t n = (uint32_t)conn->adapt->poll.n_active;
 
-    if (n * tx->n_cells <= PART_CELLS)
-        return tx->n_cells;
-    return PART_CELLS / n > tx->n_slots ? PART_CELLS / n : tx->n_slots;
+    if (n * tx->place.n_cells <= PART_CELLS)
+        return tx->place.n_cells;
+    return PART_CELLS / n > place_round(tx) ? PART_CELLS / n : place_round(tx);
 }
 
-/* So many records in cells may be unconsumed: as in slots. */
-static uint32_t place_cells_limit(const struct dm_conn *conn)
+/* So many cells may be filled when n_used are unconsumed: up to those of the round before that are, or the end. */
+static uint32_t place_cells_credits(const struct dm_conn *conn, uint32_t n_used)
 {
     const struct dm_tx *tx = &conn->tx;
-    uint32_t n = tx->ring.slot < tx->place.last_cells ? tx->place.last_cells : tx->n_cells;
+    uint32_t part = place_cells_part(conn), n;
 
-    return place_least(n, place_cells_part(conn));
+    if (n_used >= part)
+        return 0;
+    if (n_used <= tx->ring.slot)
+        n = tx->place.n_cells - tx->ring.slot;
+    else
+        n = n_used < tx->place.last_cells ? tx->place.last_cells - n_used : 0;
+    n = place_least(n, part - n_used);
+    /* with fewer a sender that needs several would look again and again */
+    return tx->ring.is_mixed && n < tx->place.cells_most ? 0 : n;
 }
 
 /*
@@ -333,54 +360,53 @@ static uint32_t place_in_slots(const struct dm_tx *tx, uint32_t number, uint32_t
 uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t all = n_used < tx->n_cells ? tx->n_cells - n_used : 0;
+    uint32_t all = n_used < tx->place.n_cells ? tx->place.n_cells - n_used : 0;
     uint32_t limit, n;
 
-    if (tx->place.in_cells) {
-        limit = place_cells_limit(conn);
-        return n_used < limit ? limit - n_used : 0;
-    }
+    if (tx->place.in_cells)
+        return place_cells_credits(conn, n_used);
     limit = place_limit(conn);
-    n = place_in_slots(tx, tx->n_posted, n_used);
+    n = place_in_slots(tx, tx->n_filled, n_used);
     if (n < limit)
         return place_least(all, limit - n);
-    if (tx->n_posted - tx->place.asked < n_used)
+    if (tx->n_filled - tx->place.asked < n_used)
         return 0;
     /* The part has become smaller, and the peer knows nothing: one more, that asks. */
-    tx->place.asked = tx->n_posted - n_used;
+    tx->place.asked = tx->n_filled - n_used;
     return place_least(all, n < place_slots(tx) && limit < tx->n_slots);
 }
 
 /* Is this short record one of several? Only of those in slots. */
 static bool place_is_row(struct dm_tx *tx)
 {
-    tx->place.in_row = tx->n_posted == tx->place.row_end ? tx->place.in_row + 1 : 1;
-    tx->place.row_end = tx->n_posted + 1;
+    tx->place.in_row = tx->n_filled == tx->place.row_end ? tx->place.in_row + 1 : 1;
+    tx->place.row_end = tx->n_filled + 1;
     return tx->place.in_row >= ROW;
 }
 
 static uint64_t place_ask(struct dm_tx *tx)
 {
-    tx->place.asked = tx->n_posted + 1;
+    tx->place.asked = tx->n_filled + 1;
     return DM_TRAILER_ASK;
 }
 
 /*
- * As many cells as there are slots have been used in this round. From here on the peer may have slots alone,
- * when those are free; or the round ends, as the receiver does not fall behind.
+ * With this record as many cells as a round has at least have been used. From here on the peer may have slots
+ * alone, when those are free; or the round ends, as the receiver does not fall behind.
  */
-static uint64_t place_look_cells(struct dm_conn *conn)
+static uint64_t place_look_cells(struct dm_conn *conn, uint32_t len)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t n = tx->ring.slot + 1, used;
+    uint32_t n_own = dm_record_cells(dm_record_space(len), tx->ring.shift);
+    uint32_t n = tx->ring.slot + n_own, used;
 
     if (tx->ring.slot < tx->ring.look)
         return 0;
     used = dm_eager_count_used(conn);
-    if (place_leaves_cells(conn) && used <= tx->n_posted - tx->place.left) {
-        tx->n_avail = place_least(tx->n_avail, 1 + place_slots(tx));
+    if (place_leaves_cells(conn) && used <= tx->n_filled - tx->place.left) {
+        tx->n_avail = place_least(tx->n_avail, n_own + place_slots(tx));
         tx->place.flags = DM_TRAILER_SWITCH;
-    } else if (n < tx->n_cells && 2 * (used + 1) <= n &&
+    } else if (n < tx->place.n_cells && 2 * (used + n_own) <= n &&
                tx->ring.gen % ROUND_FULL != ROUND_FULL - 1) {
         tx->n_avail = place_least(tx->n_avail, n - used);
         tx->place.flags = DM_TRAILER_ROUND_END;
@@ -411,9 +437,9 @@ uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
     uint64_t flags = 0;
 
     if (tx->place.in_cells)
-        return tx->place.flags != 0 ? 0 : place_look_cells(conn);
+        return tx->place.flags != 0 ? 0 : place_look_cells(conn, (uint32_t)len);
     limit = place_limit(conn);
-    used = place_in_slots(tx, tx->n_posted + 1, dm_eager_count_used(conn) + 1);
+    used = place_in_slots(tx, tx->n_filled + 1, dm_eager_count_used(conn) + 1);
     if (used > tx->place.most)
         tx->place.most = used;
     if (len < tx->short_below && place_is_row(tx))
@@ -431,11 +457,51 @@ uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
     return flags;
 }
 
+/* ---- what data look like ---- */
+
+static void place_set_dirty(struct dm_tx *tx, uint32_t cell, bool is_dirty)
+{
+    uint64_t bit = UINT64_C(1) << cell % 64, *word = &tx->place.dirty[cell / 64];
+
+    *word = is_dirty ? *word | bit : *word & ~bit;
+}
+
+static bool place_is_dirty(const struct dm_tx *tx, uint32_t cell)
+{
+    return (tx->place.dirty[cell / 64] >> cell % 64 & 1) != 0;
+}
+
+/* The trailer of a generation that is half of all of them away. It stays until the next record is there. */
+static uint64_t *place_clean_source(const struct dm_conn *conn)
+{
+    uint32_t half = conn->tx.ring.gen >> 23 & 1;
+
+    conn->ctl->clean[half][0] = dm_trailer_tag((half ^ 1) << 23 | 1 << 22);
+    return conn->ctl->clean[half];
+}
+
+uint32_t dm_eager_place_clean(struct dm_conn *conn, uint32_t space, DAT_LMR_TRIPLET *lmr_p)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t n = dm_record_cells(space, tx->ring.shift), next = tx->ring.slot + n;
+
+    for (uint32_t i = tx->ring.slot + 1; i < next; i++)
+        place_set_dirty(tx, i, true);
+    if (next >= tx->place.n_begin || (tx->place.flags & DM_TRAILER_ROUND_END) != 0 ||
+        !place_is_dirty(tx, next)) /* no record's data are in the first one's trailer */
+        return 0;
+    place_set_dirty(tx, next, false);
+    lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)place_clean_source(conn);
+    lmr_p->segment_length = n * DM_CELL_LEN - space;
+    lmr_p->lmr_context = tx->lctx;
+    return n * DM_CELL_LEN - space;
+}
+
 uint64_t dm_eager_place_leave_cells(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     /* Some in slots: there may be no place for one more. */
-    bool is_asking = dm_eager_count_used(conn) > tx->n_posted - tx->place.left;
+    bool is_asking = dm_eager_count_used(conn) > tx->n_filled - tx->place.left;
 
     tx->place.flags = DM_TRAILER_SWITCH;
     tx->ring.end = tx->ring.slot + 1;

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/provider/dat.h"
+
 struct dm_conn;
 
 /* The first round; has_cells: tx.ring is that of cells, tx.idle that of slots. */
@@ -18,14 +22,25 @@ uint32_t dm_eager_place_part(const struct dm_conn *conn, bool has_long);
 void dm_eager_place_long(struct dm_conn *conn);
 /* The last record of a round is sent: to slot 0, in the next generation, or to the other ring. */
 void dm_eager_place_next(struct dm_conn *conn);
+/* Does a record of so many bytes go to cells? */
+static inline bool dm_eager_place_is_short(const struct dm_tx *tx, size_t len)
+{
+    return len <= tx->place.cells_most * DM_CELL_LEN - DM_TRAILER_LEN;
+}
+
 /*
  * For the record of len bytes that goes to the present slot: it may be the last of its round, or of
  * those there are credits for. Flags for its trailer.
  */
 uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len);
-/* So many records may go when n_used are unconsumed. */
+/* So many slots or cells may be filled when n_used are unconsumed. */
 uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used);
-/* The next record does not fit in a cell: flags of an empty one that goes to the present cell. */
+/*
+ * For the record with `space` bytes before its trailer, which is written, in cells of which some have had parts
+ * of records: so many bytes before it must be sent with it, from *lmr_p. 0: none.
+ */
+uint32_t dm_eager_place_clean(struct dm_conn *conn, uint32_t space, DAT_LMR_TRIPLET *lmr_p);
+/* The next record does not fit in cells: flags of an empty one that goes to the present cell. */
 uint64_t dm_eager_place_leave_cells(struct dm_conn *conn);
 
 /*
@@ -33,7 +48,7 @@ uint64_t dm_eager_place_leave_cells(struct dm_conn *conn);
  * short ones are kept in cells. Begin with that, or end it: before the first record, or with a new rail.
  */
 void dm_eager_place_pack(struct dm_conn *conn, bool is_packed);
-/* The present record, of len bytes, is too long for a cell. False: for a slot, too. */
+/* The present record, of len bytes, is too long for one cell. False: for a slot, too. */
 bool dm_eager_place_unpack_one(struct dm_conn *conn, size_t len);
 /* Where the trailer of the last record of that slot is. */
 char *dm_eager_place_sent(const struct dm_conn *conn, uint32_t slot);

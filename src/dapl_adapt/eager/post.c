@@ -22,7 +22,7 @@
 
 static inline uint64_t post_first_trailer(const struct dm_tx *tx)
 {
-    return (uint64_t)(uintptr_t)tx->ring.trailer - (uint64_t)tx->ring.slot * tx->ring.stride;
+    return (uint64_t)(uintptr_t)tx->ring.trailer - (uint64_t)tx->ring.slot * (uint32_t)tx->ring.stride;
 }
 
 /* Copy triplets to where they may stay, if the provider has not. */
@@ -88,7 +88,7 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     if (rc != DAT_SUCCESS)
         return rc;
     rmr->virtual_address = tx->heads + (head.virtual_address - post_first_trailer(tx)) /
-                                           tx->ring.stride * DM_TRAILER_LEN;
+                                           (uint32_t)tx->ring.stride * DM_TRAILER_LEN;
     rmr->segment_length = DM_TRAILER_LEN;
     return post_write(tx, 1, &head, kind, rmr, flags);
 }
@@ -103,6 +103,18 @@ DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPL
     if (conn->tx.protocol == DM_RECORD_SEND)
         return post_send(&conn->tx, n_iov, iov, kind, flags);
     return post_write(&conn->tx, n_iov, iov, kind, rmr, flags);
+}
+
+DAT_RETURN dm_tx_post_mixed(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, uint32_t space)
+{
+    uint64_t remote = lmr->virtual_address + conn->tx.ring.delta;
+    DAT_LMR_TRIPLET iov[2];
+    uint32_t more = dm_eager_place_clean(conn, space, &iov[0]);
+
+    if (more == 0)
+        return dm_tx_post(conn, 1, lmr, remote, space + DM_TRAILER_LEN, false);
+    iov[1] = *lmr;
+    return dm_tx_post(conn, 2, iov, remote - more, more + space + DM_TRAILER_LEN, false);
 }
 
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,

@@ -21,15 +21,19 @@
 #include "dapl_adapt/provider/serial.h"
 #include "util/port.h"
 
-static inline void dm_tx_advance(struct dm_conn *conn)
+/* Behind a record with so many bytes before its trailer. */
+static inline void dm_tx_advance(struct dm_conn *conn, uint32_t space)
 {
     struct dm_tx *tx = &conn->tx;
+    uint32_t n = dm_record_cells(space, tx->ring.shift);
 
     tx->n_posted++;
-    tx->n_avail--;
-    tx->ring.trailer += tx->ring.step;
-    tx->ring.delta += tx->ring.stride - tx->ring.step;
-    if (dm_unlikely(++tx->ring.slot == tx->ring.end))
+    tx->n_filled += n;
+    tx->n_avail -= n;
+    tx->ring.trailer += (int32_t)n * tx->ring.step;
+    tx->ring.delta += (uint64_t)(int64_t)((int32_t)n * (tx->ring.stride - tx->ring.step));
+    tx->ring.slot += n;
+    if (dm_unlikely(tx->ring.slot >= tx->ring.end))
         dm_eager_place_next(conn);
 }
 
@@ -109,6 +113,27 @@ static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_L
         rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, kind), &rmr, flags);
     dm_serial_leave(tx->is_serial);
     return rc;
+}
+
+/*
+ * The same for a record of one segment, with so many bytes before its trailer, in cells of which some have had
+ * parts of records: what is left of those must not look like the next record.
+ */
+DAT_RETURN dm_tx_post_mixed(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, uint32_t space);
+
+/* Post the record whose trailer has been written, from the shadow buffer. */
+static inline DAT_RETURN dm_tx_post_here(struct dm_conn *conn, uint32_t space)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET lmr;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->ring.trailer - space);
+    lmr.segment_length = space + DM_TRAILER_LEN;
+    lmr.lmr_context = tx->lctx;
+    if (dm_unlikely(tx->ring.is_mixed))
+        return dm_tx_post_mixed(conn, &lmr, space);
+    return dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, space + DM_TRAILER_LEN,
+                      false);
 }
 
 /*

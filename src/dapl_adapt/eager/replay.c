@@ -89,7 +89,7 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
     rx->protocol = is_recv ? DM_RECORD_SEND : DM_RECORD_WRITE;
     rx->ring.trailer =
         is_recv ? &rx->trailers[rx->ring.slot] : (void *)replay_slot_end(rx, rx->ring.slot);
-    rx->ring.step = is_recv ? (uint32_t)sizeof(*rx->trailers) : rx->stride;
+    rx->ring.step = is_recv ? (int32_t)sizeof(*rx->trailers) : (int32_t)rx->stride;
     return DM_OK;
 }
 
@@ -161,12 +161,12 @@ int dm_eager_resume(struct dm_conn *conn)
 
     dm_eager_setup(conn, priv->addr, priv->ctx);
     atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
-    tx->n_redo = tx->n_posted - priv->arrived;
+    tx->n_redo = tx->n_filled - priv->arrived;
     conn->credits.acked_by_peer = priv->arrived - priv->unconsumed;
     conn->rx.n_credited = conn->credits.tail = conn->credits.acked_to_peer;
     if (tx->n_redo > tx->n_slots || priv->unconsumed > tx->n_slots)
         return DM_FAIL(DM_EPEER, "%s counts %u records of %u", dm_who(conn->adapt, conn->proc).text,
-                       priv->arrived, tx->n_posted);
+                       priv->arrived, tx->n_filled);
     if (tx->direct.has_hole && tx->n_posted - tx->direct.hole <= tx->n_redo)
         return DM_FAIL(DM_EPEER, "%s broke while it sent from the program's memory",
                        conn->failover.broken != NULL ? conn->failover.broken->name : "a rail");

@@ -85,13 +85,14 @@ void dm_eager_next(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
     uint64_t word = atomic_load_explicit(rx->ring.trailer, memory_order_relaxed);
+    uint32_t n;
 
     if (dm_unlikely(rx->protocol == DM_RECORD_SEND) &&
         dm_eager_sr_repost(conn, rx->ring.slot) != DM_OK)
         return;
-    dm_rx_ring_next(&rx->ring, &rx->idle, word);
+    n = dm_rx_ring_next(&rx->ring, &rx->idle, word);
     __builtin_prefetch((char *)rx->ring.trailer + rx->ring.step); /* of the record after the next */
-    rx->n_consumed++;
+    rx->n_consumed += n;
     if (dm_unlikely(!conn->links->at[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
         /* the connector has spoken: we may too (later epochs: replay.c) */
         conn->links->at[DM_LINK_PIPE].may_post = true;

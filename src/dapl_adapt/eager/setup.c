@@ -37,7 +37,8 @@ void dm_eager_setup_rx(struct dm_conn *conn)
     rx->ring.gen = 1;
     rx->ring.tag = dm_trailer_tag(1);
     rx->due = conn->ring.n_slots / 2 > 0 ? conn->ring.n_slots / 2 : 1;
-    rx->ring.step = rx->stride;
+    rx->ring.step = (int32_t)rx->stride;
+    rx->ring.shift = DM_SLOT_SHIFT;
     rx->ring.trailer = (void *)(rx->slots + rx->stride - DM_TRAILER_LEN);
     if (!conn->adapt->rings.is_basic)
         return;
@@ -69,7 +70,7 @@ int dm_eager_setup_descs(struct dm_conn *conn)
 static void setup_pieces(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t stride = tx->place.is_packed ? conn->ring.stride : tx->ring.stride;
+    uint32_t stride = tx->place.is_packed ? conn->ring.stride : (uint32_t)tx->ring.stride;
 
     tx->most = stride - DM_TRAILER_LEN;
     tx->piece = stride - DM_CACHE_LINE;
@@ -81,12 +82,12 @@ static void setup_pieces(struct dm_conn *conn)
     tx->direct.is_off = true; /* every chunk is copied */
 }
 
-/* Slots of so many bytes, and how far from one to the next. */
-static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t len, uint32_t stride)
+/* Where the first trailer is, how far the next, and how long a record may be. */
+static void setup_ring(struct dm_tx_ring *ring, char *trailer, int32_t stride, uint32_t max)
 {
     ring->stride = ring->step = stride;
-    ring->max = len - DM_TRAILER_LEN;
-    ring->trailer = shadow != NULL ? shadow + len - DM_TRAILER_LEN : NULL;
+    ring->max = max;
+    ring->trailer = trailer;
     ring->gen = 1;
     ring->tag = dm_trailer_tag(1);
     ring->slot = 0;
@@ -104,21 +105,40 @@ static void setup_sources(struct dm_conn *conn)
         tx->ring.step = tx->idle.step = 0;
 }
 
+/* Of a record, which could be in a slot, too. */
+static uint32_t setup_cells_most(const struct dm_conn *conn, uint32_t n_cells)
+{
+    uint32_t n = conn->ring.stride / DM_CELL_LEN;
+
+    if (n_cells != DM_REGION_CELLS || n < 2)
+        return 1;
+    return n < DM_CELLS_MOST ? n : DM_CELLS_MOST;
+}
+
 /* Both sides begin with the cells: they have told each other that they do not move. */
 static void setup_cells(struct dm_conn *conn, uint64_t addr)
 {
     struct dm_tx *tx = &conn->tx;
     struct dm_rx *rx = &conn->rx;
-    char *shadow = conn->region.ptr + dm_region_cells_shadow();
+    uint32_t n = dm_region_n_cells(conn->ring.n_slots);
+    size_t first = (size_t)n * DM_CELL_LEN - DM_TRAILER_LEN; /* trailer */
+    char *shadow = conn->region.ptr + dm_region_cells_shadow(conn->ring.n_slots);
 
+    rx->idle = rx->ring;
+    tx->place.n_cells = n;
+    tx->place.cells_most = setup_cells_most(conn, n);
+    tx->place.n_begin = rx->ring.n = n - tx->place.cells_most + 1;
+    if (conn->ia->limits.max_iov < 2) /* the part that hides data is one of its own */
+        tx->place.cells_most = 1;
     tx->idle = tx->ring;
-    setup_ring(&tx->ring, shadow, DM_CELL_LEN, DM_REGION_CELL_STEP);
+    setup_ring(&tx->ring, shadow + first, -DM_CELL_LEN, DM_CELL_MAX);
+    tx->ring.shift = DM_CELL_SHIFT;
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
     setup_sources(conn);
-    rx->idle = rx->ring;
-    rx->ring.n = rx->n_most = tx->n_cells = dm_region_n_cells(conn->ring.n_slots);
-    rx->ring.step = DM_REGION_CELL_STEP;
-    rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + DM_CELL_MAX);
+    rx->n_most = n;
+    rx->ring.step = -DM_CELL_LEN;
+    rx->ring.shift = DM_CELL_SHIFT;
+    rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + first);
 }
 
 int dm_eager_setup_shadow(struct dm_conn *conn)
@@ -167,8 +187,13 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->ep = conn->links->at[DM_LINK_PIPE].ep;
     tx->cookie = dm_cookie_base(&conn->links->at[DM_LINK_PIPE]);
     if (is_first) {
-        tx->n_slots = tx->n_cells = conn->ring.n_slots;
-        setup_ring(&tx->ring, shadow, conn->ring.stride, conn->ring.stride);
+        size_t max = conn->ring.stride - DM_TRAILER_LEN;
+
+        tx->n_slots = tx->place.n_cells = conn->ring.n_slots;
+        tx->place.cells_most = 1;
+        setup_ring(&tx->ring, shadow != NULL ? shadow + max : NULL, (int32_t)conn->ring.stride,
+                   (uint32_t)max);
+        tx->ring.shift = DM_SLOT_SHIFT;
         if (conn->ring.peer_has_srq)
             dm_eager_srq_setup_tx(conn);
     }

@@ -34,7 +34,7 @@
 
 static char *sr_cell(const struct dm_rx *rx, uint32_t slot)
 {
-    return rx->cells + (size_t)slot * DM_REGION_CELL_STEP;
+    return rx->cells + (size_t)slot * DM_CELL_LEN;
 }
 
 static DAT_LMR_TRIPLET sr_segment(const struct dm_conn *conn, char *at, uint32_t len)

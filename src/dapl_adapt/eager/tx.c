@@ -50,8 +50,8 @@
 #define EAGER_SHARED 32768
 #define SHARED_PART  20 /* slots of a ring that may have such ones */
 
-/* Nothing available: look for credits, else remember that somebody waits and start connecting. */
-static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
+/* Fewer than n available: look for credits, else remember that somebody waits and start connecting. */
+static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn, uint32_t n)
 {
     struct dm_tx *tx = &conn->tx;
 
@@ -61,8 +61,9 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
         dm_eager_refill(conn);
     else if (!dm_eager_datagram_waits(conn))
         dm_adapt_connect(conn);
-    if (tx->n_avail > 0)
+    if (tx->n_avail >= n)
         return true;
+    tx->n_avail = 0;
     if (!tx->is_blocked) {
         tx->is_blocked = true;
         conn->adapt->poll.n_blocked++;
@@ -70,22 +71,34 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
     return false;
 }
 
-/* A credit for a record of so many bytes, in the ring that takes it. */
+/* Credits for a record that takes several cells. */
+static bool tx_find_cells(struct dm_conn *conn, uint32_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t n = dm_record_cells(dm_record_space(len), tx->ring.shift);
+
+    tx->ring.is_mixed = true;
+    return tx->n_avail >= n || tx_find_credits(conn, n);
+}
+
+/* Credits for a record of so many bytes, in the ring that takes it. */
 static DM_NOINLINE bool tx_find_place(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (tx->n_avail == 0 && !tx_find_credits(conn))
+    if (tx->n_avail == 0 && !tx_find_credits(conn, 1))
         return false;
     if (len <= tx->ring.max)
         return true;
     if (tx->place.is_packed)
         return dm_eager_place_unpack_one(conn, len);
+    if (tx->place.in_cells && dm_eager_place_is_short(tx, len))
+        return tx_find_cells(conn, (uint32_t)len);
     if (!tx->place.in_cells || len > tx->idle.max ||
         dm_eager_send_empty(conn, dm_eager_place_leave_cells(conn)) != DM_OK)
         return false;
     tx->n_avail = 0; /* there may be fewer places */
-    return tx_find_credits(conn);
+    return tx_find_credits(conn, 1);
 }
 
 /* A place where there is none at hand: in a datagram, in *place_p, or in a ring. */
@@ -111,7 +124,6 @@ static inline int tx_commit(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t space = dm_record_space((uint32_t)len);
-    DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
     dm_clock_copied(len);
@@ -120,12 +132,8 @@ static inline int tx_commit(struct dm_conn *conn, size_t len)
     if (dm_unlikely(len > EAGER_LOCAL))
         dm_eager_place_long(conn);
     dm_tx_write_trailer(conn, len);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->ring.trailer - space);
-    lmr.segment_length = space + DM_TRAILER_LEN;
-    lmr.lmr_context = tx->lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, space + DM_TRAILER_LEN,
-                    false);
-    dm_tx_advance(conn);
+    rc = dm_tx_post_here(conn, space);
+    dm_tx_advance(conn, space);
     return dm_likely(rc == DAT_SUCCESS) ? DM_OK : dm_conn_post_failed(conn, rc);
 }
 
@@ -369,9 +377,12 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
         tx->direct.has_hole = true;
         tx->direct.hole = tx->n_posted;
     }
-    rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->ring.delta,
-                    space + DM_TRAILER_LEN, is_last && *direct_p);
-    dm_tx_advance(conn);
+    if (tx->ring.is_mixed)
+        rc = dm_tx_post_mixed(conn, rec.iov, space);
+    else
+        rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->ring.delta,
+                        space + DM_TRAILER_LEN, is_last && *direct_p);
+    dm_tx_advance(conn, space);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Which records the peer has consumed.
+ * Which records the peer has consumed: counts of slots and cells.
  *
- * 16 bits of a count look like news 65536 records later. So the ones in trailers are of use once; and
+ * 16 bits of a count look like news 65536 slots later. So the ones in trailers are of use once; and
  * a record that is not read for long is asked ahead of that, together with all others that are here,
  * which then say nothing more.
  */
@@ -19,7 +19,7 @@
 #include "dapl_adapt/eager/walk.h"
 #include "util/port.h"
 
-#define LOOK_EVERY 16384 /* records; with a ring's, at most 4096, much less than 65536 */
+#define LOOK_EVERY 16384 /* slots and cells; with a ring's, at most 4096, much less than 65536 */
 
 /* Was the record that was read last one of those? */
 static bool credit_is_stale(struct dm_conn *conn)
@@ -43,7 +43,7 @@ static void credit_look_ahead(struct dm_conn *conn)
 
     if (n > 0 && (!conn->credits.has_stale || end != conn->credits.stale))
         rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
-    conn->credits.looked = conn->tx.n_posted;
+    conn->credits.looked = conn->tx.n_filled;
     conn->credits.has_stale = n > 0;
     conn->credits.stale = end;
 }
@@ -52,20 +52,20 @@ uint32_t dm_eager_count_used(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
-    uint32_t used = tx->n_posted - conn->credits.acked_by_peer;
+    uint32_t used = tx->n_filled - conn->credits.acked_by_peer;
     uint32_t other;
 
     if (credit_is_stale(conn))
         conn->rx.peer_credit = conn->credits.acked_by_peer & 0xffff;
-    if (dm_unlikely(tx->n_posted - conn->credits.looked >= LOOK_EVERY))
+    if (dm_unlikely(tx->n_filled - conn->credits.looked >= LOOK_EVERY))
         credit_look_ahead(conn);
-    other = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
+    other = (tx->n_filled - conn->rx.peer_credit) & 0xffff;
     if (other < used)
         used = other;
-    if (written != conn->credits.written && tx->n_posted - written < used)
-        used = tx->n_posted - written; /* all bits: it may be old */
+    if (written != conn->credits.written && tx->n_filled - written < used)
+        used = tx->n_filled - written; /* all bits: it may be old */
     conn->credits.written = written;
-    conn->credits.acked_by_peer = tx->n_posted - used;
+    conn->credits.acked_by_peer = tx->n_filled - used;
     conn->rx.peer_credit = conn->credits.acked_by_peer & 0xffff;
     return used;
 }

@@ -8,7 +8,7 @@
 
 struct dm_conn;
 
-/* Records of ours that the peer has not consumed yet, as far as we know. */
+/* Slots and cells of our records that the peer has not consumed yet, as far as we know. */
 uint32_t dm_eager_count_used(struct dm_conn *conn);
 
 #endif

@@ -21,8 +21,7 @@ void dm_rx_walk_next(struct dm_rx_walk *walk)
 {
     uint64_t word = atomic_load_explicit(walk->ring.trailer, memory_order_relaxed);
 
-    walk->n++;
-    dm_rx_ring_next(&walk->ring, &walk->idle, word);
+    walk->n += dm_rx_ring_next(&walk->ring, &walk->idle, word);
 }
 
 uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)

@@ -15,16 +15,16 @@ struct dm_conn;
 /* A walk over the records that are here, from the one in front. */
 struct dm_rx_walk {
     struct dm_rx_ring ring, idle;
-    uint32_t n;
+    uint32_t n; /* slots and cells */
 };
 
 /* Is there one more, and on to the next. */
 bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk);
 void dm_rx_walk_next(struct dm_rx_walk *walk);
-/* Records of the peer that are here without a gap, since the processes met. */
+/* Slots and cells of the peer's records that are here without a gap, since the processes met. */
 uint32_t dm_eager_arrived(const struct dm_conn *conn);
 /*
- * How many of them are unread, the one that is being read included; *word_p: the last one's
+ * How many of them are unread, the record that is being read included; *word_p: the last one's
  * trailer.
  */
 uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p);
