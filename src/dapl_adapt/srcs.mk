@@ -5,7 +5,7 @@ SRCS_dapl_adapt_provider += src/dapl_adapt/provider/conf.c src/dapl_adapt/provid
 	src/dapl_adapt/provider/ext.c src/dapl_adapt/provider/ia.c src/dapl_adapt/provider/lmr.c \
 	src/dapl_adapt/provider/loopback.c src/dapl_adapt/provider/probe_ia.c src/dapl_adapt/provider/probe_loop.c \
 	src/dapl_adapt/provider/rails.c src/dapl_adapt/provider/ranges.c src/dapl_adapt/provider/reg_cache.c src/dapl_adapt/provider/region.c \
-	src/dapl_adapt/provider/rndv_select.c src/dapl_adapt/provider/serial.c src/dapl_adapt/provider/srq.c src/dapl_adapt/provider/watch.c
+	src/dapl_adapt/provider/rndv_select.c src/dapl_adapt/provider/serial.c src/dapl_adapt/provider/source.c src/dapl_adapt/provider/srq.c src/dapl_adapt/provider/watch.c
 SRCS_dapl_adapt_core += src/dapl_adapt/core/conn.c src/dapl_adapt/core/memory.c src/dapl_adapt/core/mem_extend.c src/dapl_adapt/core/mem_lend.c \
 	src/dapl_adapt/core/mem_pinned.c src/dapl_adapt/core/mem_pool.c src/dapl_adapt/core/mem_register.c src/dapl_adapt/core/mem_segment.c src/dapl_adapt/core/pending.c \
 	src/dapl_adapt/core/proc.c

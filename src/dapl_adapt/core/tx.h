@@ -60,7 +60,8 @@ struct dm_tx_ring {
     uint32_t end;   /* slots of this round */
     uint32_t look;  /* from this slot on a record may end it */
     uint32_t gen;   /* 0: there is no ring yet */
-    uint32_t shift; /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
+    DAT_LMR_CONTEXT lctx;
+    uint8_t shift;  /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
     bool is_mixed;  /* some records have taken several cells */
 };
 
@@ -103,7 +104,6 @@ struct dm_tx_loan {
 struct dm_tx {
     struct dm_tx_ring ring;
     DAT_EP_HANDLE ep;
-    DAT_LMR_CONTEXT lctx;
     DAT_RMR_CONTEXT rctx;
     uint32_t n_avail; /* slots or cells that may be filled before looking around again; 0: not ready */
     uint32_t until_signal;

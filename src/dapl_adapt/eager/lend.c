@@ -31,7 +31,7 @@ int dm_eager_lend_begin(struct dm_conn *conn)
     loan->places = calloc(loan->n, sizeof(*loan->places));
     if (loan->places == NULL)
         return DM_FAIL(DM_ENOMEM, "buffers of a pipe, %d requests", conn->sq_size);
-    conn->tx.lctx = conn->ia->memory.srq->region.lmr.lctx;
+    conn->tx.ring.lctx = conn->ia->memory.srq->region.lmr.lctx;
     conn->tx.ring.end = 1; /* a round is one record */
     conn->tx.ring.look = UINT32_MAX;
     conn->tx.sq.signal_every = conn->tx.until_signal = 1;

@@ -57,7 +57,7 @@ static DAT_RETURN notify_post_recv(struct dm_conn *conn)
 
     lmr->virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[0];
     lmr->segment_length = sizeof(conn->ctl->notify[0]);
-    lmr->lmr_context = conn->tx.lctx;
+    lmr->lmr_context = conn->region.lmr.lctx;
     dm_serial_enter(conn->ia->is_serial);
     rc = DAT_EP_POST_RECV(link->ep, 1, lmr, dm_cookie(DM_COOKIE_NOTIFY, link, 0),
                           DAT_COMPLETION_DEFAULT_FLAG);
@@ -94,7 +94,7 @@ static void notify_send(struct dm_conn *conn)
                           memory_order_relaxed);
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[1];
     lmr.segment_length = sizeof(conn->ctl->notify[1]);
-    lmr.lmr_context = conn->tx.lctx;
+    lmr.lmr_context = conn->region.lmr.lctx;
     /* In the end all that was posted is waited for, and this may be the last. */
     rc = dm_eager_write(conn, &lmr, NULL, conn->adapt->is_quiet);
     if (rc != DAT_SUCCESS)

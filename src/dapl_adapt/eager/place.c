@@ -153,6 +153,8 @@ void dm_eager_place_start(struct dm_conn *conn, bool has_cells)
     conn->tx.place.last_cells = conn->tx.place.n_cells;
     conn->tx.place.has_cells = conn->tx.place.in_cells = has_cells;
     place_begin(conn);
+    if (has_cells) /* the first round is as short as it is */
+        conn->tx.ring.look = UINT32_MAX;
 }
 
 static void place_switch(struct dm_tx *tx)
@@ -493,7 +495,7 @@ uint32_t dm_eager_place_clean(struct dm_conn *conn, uint32_t space, DAT_LMR_TRIP
     place_set_dirty(tx, next, false);
     lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)place_clean_source(conn);
     lmr_p->segment_length = n * DM_CELL_LEN - space;
-    lmr_p->lmr_context = tx->lctx;
+    lmr_p->lmr_context = conn->region.lmr.lctx;
     return n * DM_CELL_LEN - space;
 }
 

@@ -74,7 +74,7 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
 
     head.virtual_address = last->virtual_address + last->segment_length - DM_TRAILER_LEN;
     head.segment_length = DM_TRAILER_LEN;
-    head.lmr_context = tx->lctx;
+    head.lmr_context = tx->ring.lctx;
     *(uint64_t *)(uintptr_t)head.virtual_address &= ~(UINT64_C(0xffff) << DM_TRAILER_CREDIT);
     conn->rx.n_credited = conn->credits.tail;
     last->segment_length -= DM_TRAILER_LEN;
@@ -159,7 +159,7 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32
 
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)trailer - space;
     lmr.segment_length = space + DM_TRAILER_LEN;
-    lmr.lmr_context = conn->tx.lctx;
+    lmr.lmr_context = conn->tx.ring.lctx;
     rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.ring.delta,
                     space + DM_TRAILER_LEN, false);
     conn->tx.n_extra++;

@@ -129,7 +129,7 @@ static inline DAT_RETURN dm_tx_post_here(struct dm_conn *conn, uint32_t space)
 
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->ring.trailer - space);
     lmr.segment_length = space + DM_TRAILER_LEN;
-    lmr.lmr_context = tx->lctx;
+    lmr.lmr_context = tx->ring.lctx;
     if (dm_unlikely(tx->ring.is_mixed))
         return dm_tx_post_mixed(conn, &lmr, space);
     return dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, space + DM_TRAILER_LEN,

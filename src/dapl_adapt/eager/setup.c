@@ -23,6 +23,7 @@
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/region.h"
+#include "dapl_adapt/provider/source.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/port.h"
@@ -93,16 +94,30 @@ static void setup_ring(struct dm_tx_ring *ring, char *trailer, int32_t stride, u
     ring->slot = 0;
 }
 
+/* Records of this ring are all sent from the same bytes, at the end of that memory. */
+static void setup_source(struct dm_tx_ring *ring, const struct dm_ia_source *source)
+{
+    char *trailer = source->ptr + source->len - DM_TRAILER_LEN;
+
+    ring->delta += (uint64_t)(uintptr_t)ring->trailer - (uint64_t)(uintptr_t)trailer;
+    ring->trailer = trailer;
+    ring->step = 0;
+    ring->lctx = source->lmr.lctx;
+}
+
 /*
- * The provider takes data at once: all records can be sent from the same bytes. That touches fewer pages; where each
- * rank has a core, long ones are faster from as many places as they go to.
+ * The provider takes data at once: that touches fewer pages. Where each rank has a core, long records are faster
+ * from as many places as they go to.
  */
 static void setup_sources(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (conn->adapt->is_oversubscribed && conn->ring.stride <= conn->ia->limits.max_taken)
-        tx->ring.step = tx->idle.step = 0;
+    if (!dm_source_has(conn->ia, dm_slot_stride(conn->adapt->rings.slot_size)))
+        return;
+    setup_source(&tx->ring, &conn->ia->memory.source);
+    if (conn->adapt->is_oversubscribed)
+        setup_source(&tx->idle, &conn->ia->memory.source);
 }
 
 /* Of a record, which could be in a slot, too. */
@@ -115,13 +130,22 @@ static uint32_t setup_cells_most(const struct dm_conn *conn, uint32_t n_cells)
     return n < DM_CELLS_MOST ? n : DM_CELLS_MOST;
 }
 
+/* The first round begins where its cells are all on the first page, with the control words. */
+static uint32_t setup_cells_begin(uint32_t n_cells)
+{
+    uint32_t n = (uint32_t)(DM_REGION_PAGE - dm_region_cells()) / DM_CELL_LEN;
+
+    return n_cells > n ? n_cells - n : 0;
+}
+
 /* Both sides begin with the cells: they have told each other that they do not move. */
 static void setup_cells(struct dm_conn *conn, uint64_t addr)
 {
     struct dm_tx *tx = &conn->tx;
     struct dm_rx *rx = &conn->rx;
     uint32_t n = dm_region_n_cells(conn->ring.n_slots);
-    size_t first = (size_t)n * DM_CELL_LEN - DM_TRAILER_LEN; /* trailer */
+    uint32_t begin = setup_cells_begin(n);
+    size_t first = (size_t)(n - begin) * DM_CELL_LEN - DM_TRAILER_LEN; /* trailer */
     char *shadow = conn->region.ptr + dm_region_cells_shadow(conn->ring.n_slots);
 
     rx->idle = rx->ring;
@@ -133,6 +157,7 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     tx->idle = tx->ring;
     setup_ring(&tx->ring, shadow + first, -DM_CELL_LEN, DM_CELL_MAX);
     tx->ring.shift = DM_CELL_SHIFT;
+    tx->ring.slot = rx->ring.slot = begin;
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
     setup_sources(conn);
     rx->n_most = n;
@@ -200,7 +225,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
     tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots) - (uint64_t)(uintptr_t)shadow;
-    tx->lctx = conn->ring.has_srq ? conn->ring.shadow.lmr.lctx : conn->region.lmr.lctx;
+    tx->ring.lctx = conn->ring.has_srq ? conn->ring.shadow.lmr.lctx : conn->region.lmr.lctx;
     tx->rctx = ctx;
     setup_pieces(conn);
     tx->sq.size = (uint32_t)conn->sq_size;

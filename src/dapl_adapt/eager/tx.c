@@ -276,7 +276,7 @@ static void record_close_segment(const struct dm_tx *tx, struct record *rec, uin
     seg = &rec->iov[rec->n_iov++];
     seg->virtual_address = (DAT_VADDR)(uintptr_t)(rec->start + rec->flushed);
     seg->segment_length = end - rec->flushed;
-    seg->lmr_context = tx->lctx;
+    seg->lmr_context = tx->ring.lctx;
     rec->flushed = end;
 }
 

@@ -19,6 +19,7 @@
 #include "dapl_adapt/provider/device.h"
 #include "dapl_adapt/provider/ep_end.h"
 #include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/source.h"
 #include "dapl_adapt/provider/probe_ia.h"
 #include "dapl_adapt/provider/serial.h"
 #include "dapl_adapt/provider/srq.h"
@@ -438,6 +439,7 @@ void dm_ia_close(struct dm_ia *ia)
     ia_free_side(ia, DM_SIDE_REQUEST);
     if (ia->memory.echo.lmr.handle != DAT_HANDLE_NULL)
         dm_lmr_free(&ia->memory.echo.lmr);
+    dm_source_free(ia);
     if (ia->pz != DAT_HANDLE_NULL)
         dat_pz_free(ia->pz);
     rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);

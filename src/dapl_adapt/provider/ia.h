@@ -18,6 +18,7 @@
 #include "dapl_adapt/provider/conf.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/source.h"
 #include "dapl_adapt/provider/probe_ia.h"
 #include "dapl_adapt/provider/rndv_select.h"
 #include "dapl_adapt/public/progress.h"
@@ -145,6 +146,7 @@ struct dm_ia_echo {
 struct dm_ia_memory {
     struct dm_ia_echo echo;
     struct dm_region_chunk *ring_chunks; /* of rings, the latest first; region.c */
+    struct dm_ia_source source;          /* of records */
     struct dm_rail_srq *srq;             /* NULL: there is none, or nobody has asked for it */
     char no_srq[160];                    /* why not */
 };
