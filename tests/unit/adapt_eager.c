@@ -647,7 +647,7 @@ static bool slots_are_untouched(const struct dm_conn *conn)
 {
     const struct dm_conn_ring *ring = &conn->ring;
 
-    for (size_t i = dm_region_ring(ring->n_slots); i < dm_region_len(ring->n_slots, ring->stride);
+    for (size_t i = dm_region_ring(ring->n_slots, ring->stride); i < dm_region_len(ring->n_slots, ring->stride);
          i++)
         if (conn->region.ptr[i] != 0)
             return false;

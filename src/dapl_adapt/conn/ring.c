@@ -158,7 +158,7 @@ void dm_ring_grow(struct dm_ia *ia)
 static size_t ring_region_len(const struct dm_conn *conn)
 {
     if (conn->ring.has_srq)
-        return dm_region_out_end(conn->ring.n_slots, true);
+        return dm_region_out_end(conn->ring.n_slots, conn->ring.stride, true);
     return dm_region_len(conn->ring.n_slots, conn->ring.stride) +
            (conn->adapt->rings.is_basic ? dm_region_heads_len(conn->ring.n_slots) : 0);
 }

@@ -44,7 +44,7 @@ enum dm_record_protocol {
 #define DM_CELL_SHIFT 7
 #define DM_CELL_LEN   (1 << DM_CELL_SHIFT)
 #define DM_CELL_MAX   (DM_CELL_LEN - DM_TRAILER_LEN)
-#define DM_CELLS_MOST 18 /* of a record: 2 KiB and its header */
+#define DM_CELLS_MOST 10 /* of a record: 1 KiB and its header */
 
 #define DM_SLOT_SHIFT 31 /* each record takes one */
 

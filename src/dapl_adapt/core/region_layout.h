@@ -49,14 +49,31 @@ struct dm_ctl {
 #define DM_REGION_MANY 32
 
 /*
- * Cells are short: there are more of them than slots, but where few slots are for little memory. Where there
- * are that many, a record may take several.
+ * Cells are short: there are more of them than slots, as many as an eighth of the ring has room for, but where few
+ * slots are for little memory. Where there are more, a record may take several.
  */
-#define DM_REGION_CELLS 256
+#define DM_REGION_CELLS_MIN 256
+#define DM_REGION_CELLS_MAX 1024
 
-static inline uint32_t dm_region_n_cells(uint32_t n_slots)
+static inline uint32_t dm_region_n_cells(uint32_t n_slots, uint32_t stride)
 {
-    return n_slots >= DM_REGION_MANY && n_slots < DM_REGION_CELLS ? DM_REGION_CELLS : n_slots;
+    uint64_t n = (uint64_t)n_slots * stride / 8 / DM_CELL_LEN;
+
+    if (n_slots < DM_REGION_MANY)
+        return n_slots;
+    if (n < DM_REGION_CELLS_MIN)
+        n = DM_REGION_CELLS_MIN;
+    if (n > DM_REGION_CELLS_MAX)
+        n = DM_REGION_CELLS_MAX;
+    return n > n_slots ? (uint32_t)n : n_slots;
+}
+
+/* Cells of a round, if the receiver keeps up. It tells what it has consumed after half of that. */
+#define DM_REGION_ROUND 128
+
+static inline uint32_t dm_region_round(uint32_t n_slots, uint32_t n_cells)
+{
+    return n_cells > n_slots && n_slots < DM_REGION_ROUND ? DM_REGION_ROUND : n_slots;
 }
 
 static inline size_t dm_region_cells(void)
@@ -64,31 +81,31 @@ static inline size_t dm_region_cells(void)
     return (sizeof(struct dm_ctl) + DM_CELL_LEN - 1) / DM_CELL_LEN * DM_CELL_LEN;
 }
 
-static inline size_t dm_region_cells_shadow(uint32_t n_slots)
+static inline size_t dm_region_cells_shadow(uint32_t n_slots, uint32_t stride)
 {
-    return dm_region_cells() + (size_t)dm_region_n_cells(n_slots) * DM_CELL_LEN;
+    return dm_region_cells() + (size_t)dm_region_n_cells(n_slots, stride) * DM_CELL_LEN;
 }
 
 /* The other ones of DM_CREDITS_OUT. */
-static inline size_t dm_region_out(uint32_t n_slots, bool has_srq)
+static inline size_t dm_region_out(uint32_t n_slots, uint32_t stride, bool has_srq)
 {
     return dm_region_cells() +
-           (has_srq ? 0 : 2 * (size_t)dm_region_n_cells(n_slots) * DM_CELL_LEN);
+           (has_srq ? 0 : 2 * (size_t)dm_region_n_cells(n_slots, stride) * DM_CELL_LEN);
 }
 
 /* Where receives are shared the region ends there. */
-static inline size_t dm_region_out_end(uint32_t n_slots, bool has_srq)
+static inline size_t dm_region_out_end(uint32_t n_slots, uint32_t stride, bool has_srq)
 {
-    return dm_region_out(n_slots, has_srq) + (DM_CREDITS_OUT - DM_OUT_FIRST) * sizeof(uint64_t);
+    return dm_region_out(n_slots, stride, has_srq) + (DM_CREDITS_OUT - DM_OUT_FIRST) * sizeof(uint64_t);
 }
 
 /*
  * Records are at the ends of slots, DM_CACHE_LINE further each time. Those that are filled first end high in their
  * pages: so a record of some KiB touches one new page, not two. Rings of few slots are for little memory.
  */
-static inline size_t dm_region_ring(uint32_t n_slots)
+static inline size_t dm_region_ring(uint32_t n_slots, uint32_t stride)
 {
-    size_t end = dm_region_out_end(n_slots, false);
+    size_t end = dm_region_out_end(n_slots, stride, false);
     size_t high = n_slots >= DM_REGION_MANY ? DM_REGION_HIGH : 0;
 
     return (end + DM_REGION_PAGE - high - 1) / DM_REGION_PAGE * DM_REGION_PAGE + high;
@@ -96,7 +113,7 @@ static inline size_t dm_region_ring(uint32_t n_slots)
 
 static inline size_t dm_region_spare(uint32_t n_slots, uint32_t stride)
 {
-    return dm_region_ring(n_slots) + (size_t)n_slots * stride;
+    return dm_region_ring(n_slots, stride) + (size_t)n_slots * stride;
 }
 
 static inline size_t dm_region_shadow(uint32_t n_slots, uint32_t stride)

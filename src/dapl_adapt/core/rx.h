@@ -31,6 +31,7 @@ struct dm_rx_ring {
     uint32_t gen;   /* 0: there is no ring yet */
     uint32_t n;     /* slots in which a record may begin */
     uint32_t shift; /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
+    uint32_t due;   /* owing so many asks for a credit message */
 };
 
 struct dm_rx {
@@ -39,7 +40,6 @@ struct dm_rx {
     uint32_t left;
     uint32_t n_consumed; /* slots and cells, less what is kept back; the low 16 bits are our credit */
     uint32_t n_credited; /* reported to the peer */
-    uint32_t due;        /* owing so many asks for a credit message */
     uint32_t n_slots;
     uint32_t peer_credit; /* what the peer reported last, 16 bits */
     uint8_t protocol;     /* enum dm_record_protocol; not 0: trailers are not in the slots */
@@ -110,7 +110,7 @@ static inline bool dm_rx_owes(const struct dm_rx *rx)
 {
     uint32_t owed = rx->n_consumed - rx->n_credited;
 
-    return owed >= rx->due || (rx->is_asked && owed > 0);
+    return owed >= rx->ring.due || (rx->is_asked && owed > 0);
 }
 
 #endif

@@ -86,7 +86,7 @@ struct dm_tx_place {
     bool in_cells;
     bool is_packed; /* short messages are kept in cells, with the numbers of slots */
     bool is_out;    /* the present one is not: it goes from its slot */
-    uint64_t dirty[DM_REGION_CELLS / 64]; /* cells that end with data */
+    uint64_t dirty[DM_REGION_CELLS_MAX / 64]; /* cells that end with data */
 };
 
 /*

@@ -52,11 +52,10 @@
 #define PART_ALL    512                 /* slots of all peers together, */
 #define PART_LONG   256  /* of those that send long records, where processes share a cache, */
 #define LONG_ROUNDS 4    /* for so many rounds after such a one */
-#define PART_CELLS  2048 /* cells of all peers together */
+#define PART_CELLS  8192 /* cells of all peers together */
 #define ROW         4    /* short records, before cells are used again */
 #define HOT_SLOTS   64   /* records in slots */
 #define HOT         4096 /* slots and cells, which gain what the pages of all slots cost */
-#define ROUND_CELLS 64   /* at least, where a record may take several */
 #define LONG_AGO    (UINT32_C(1) << 30) /* slots and cells */
 
 static uint32_t place_least(uint32_t a, uint32_t b)
@@ -117,10 +116,9 @@ static uint32_t place_n(const struct dm_tx *tx)
     return tx->place.in_cells ? tx->place.n_begin : tx->n_slots;
 }
 
-/* Cells of a round, if the receiver keeps up. */
 static uint32_t place_round(const struct dm_tx *tx)
 {
-    return tx->place.cells_most > 1 && tx->n_slots < ROUND_CELLS ? ROUND_CELLS : tx->n_slots;
+    return dm_region_round(tx->n_slots, tx->place.n_cells);
 }
 
 /* Records that are shorter could be in cells. */
@@ -192,8 +190,8 @@ static char *place_trailer(const struct dm_conn *conn, uint32_t slot, bool in_ce
     char *mem = conn->region.ptr;
 
     if (in_cell)
-        return mem + dm_region_cells_shadow(conn->ring.n_slots) + (size_t)slot * DM_CELL_LEN +
-               DM_CELL_MAX;
+        return mem + dm_region_cells_shadow(conn->ring.n_slots, conn->ring.stride) +
+               (size_t)slot * DM_CELL_LEN + DM_CELL_MAX;
     return mem + dm_region_shadow(conn->ring.n_slots, conn->ring.stride) +
            (size_t)(slot + 1) * conn->ring.stride - DM_TRAILER_LEN;
 }

@@ -74,7 +74,8 @@ static inline uint64_t *dm_tx_out(const struct dm_conn *conn)
 {
     uint32_t n = conn->tx.n_extra % DM_CREDITS_OUT;
     uint64_t *more =
-        (void *)(conn->region.ptr + dm_region_out(conn->ring.n_slots, conn->ring.has_srq));
+        (void *)(conn->region.ptr +
+                 dm_region_out(conn->ring.n_slots, conn->ring.stride, conn->ring.has_srq));
 
     return n < DM_OUT_FIRST ? &conn->ctl->out[n] : &more[n - DM_OUT_FIRST];
 }

@@ -34,17 +34,17 @@ void dm_eager_setup_rx(struct dm_conn *conn)
 
     rx->n_slots = rx->n_most = rx->ring.n = conn->ring.n_slots;
     rx->stride = conn->ring.stride;
-    rx->slots = conn->region.ptr + dm_region_ring(conn->ring.n_slots);
+    rx->slots = conn->region.ptr + dm_region_ring(conn->ring.n_slots, conn->ring.stride);
     rx->ring.gen = 1;
     rx->ring.tag = dm_trailer_tag(1);
-    rx->due = conn->ring.n_slots / 2 > 0 ? conn->ring.n_slots / 2 : 1;
+    rx->ring.due = conn->ring.n_slots / 2 > 0 ? conn->ring.n_slots / 2 : 1;
     rx->ring.step = (int32_t)rx->stride;
     rx->ring.shift = DM_SLOT_SHIFT;
     rx->ring.trailer = (void *)(rx->slots + rx->stride - DM_TRAILER_LEN);
     if (!conn->adapt->rings.is_basic)
         return;
     rx->protocol = DM_RECORD_BASIC;
-    rx->due = 1; /* the tail goes back for every record */
+    rx->ring.due = 1; /* the tail goes back for every record */
     rx->ring.step = DM_TRAILER_LEN;
     rx->ring.trailer =
         (void *)(conn->region.ptr + dm_region_len(conn->ring.n_slots, conn->ring.stride));
@@ -125,7 +125,7 @@ static uint32_t setup_cells_most(const struct dm_conn *conn, uint32_t n_cells)
 {
     uint32_t n = conn->ring.stride / DM_CELL_LEN;
 
-    if (n_cells != DM_REGION_CELLS || n < 2)
+    if (n_cells <= conn->ring.n_slots || n < 2)
         return 1;
     return n < DM_CELLS_MOST ? n : DM_CELLS_MOST;
 }
@@ -143,10 +143,11 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
 {
     struct dm_tx *tx = &conn->tx;
     struct dm_rx *rx = &conn->rx;
-    uint32_t n = dm_region_n_cells(conn->ring.n_slots);
+    uint32_t n = dm_region_n_cells(conn->ring.n_slots, conn->ring.stride);
     uint32_t begin = setup_cells_begin(n);
     size_t first = (size_t)(n - begin) * DM_CELL_LEN - DM_TRAILER_LEN; /* trailer */
-    char *shadow = conn->region.ptr + dm_region_cells_shadow(conn->ring.n_slots);
+    char *shadow =
+        conn->region.ptr + dm_region_cells_shadow(conn->ring.n_slots, conn->ring.stride);
 
     rx->idle = rx->ring;
     tx->place.n_cells = n;
@@ -161,6 +162,7 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
     setup_sources(conn);
     rx->n_most = n;
+    rx->ring.due = (dm_region_round(conn->ring.n_slots, n) + 1) / 2;
     rx->ring.step = -DM_CELL_LEN;
     rx->ring.shift = DM_CELL_SHIFT;
     rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + first);
@@ -224,7 +226,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
-    tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots) - (uint64_t)(uintptr_t)shadow;
+    tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots, conn->ring.stride) - (uint64_t)(uintptr_t)shadow;
     tx->ring.lctx = conn->ring.has_srq ? conn->ring.shadow.lmr.lctx : conn->region.lmr.lctx;
     tx->rctx = ctx;
     setup_pieces(conn);

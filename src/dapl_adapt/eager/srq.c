@@ -66,7 +66,7 @@ int dm_eager_srq_setup(struct dm_conn *conn)
     rx->ring.step = sizeof(*rx->trailers);
     rx->grant = DM_RX_GRANT;
     rx->n_consumed = rx->n_credited = rx->grant - rx->n_slots;
-    rx->due = srq_due(rx->grant);
+    rx->ring.due = srq_due(rx->grant);
     return DM_OK;
 }
 
@@ -166,7 +166,7 @@ void dm_eager_srq_release(struct dm_conn *conn, uint32_t slot)
         return;
     }
     rx->n_consumed += srq_move_on(rx, conn->ia->memory.srq) - 1; /* the record itself counts one */
-    rx->due = srq_due(rx->grant);
+    rx->ring.due = srq_due(rx->grant);
 }
 
 void dm_eager_srq_leave(struct dm_conn *conn)
