@@ -15,7 +15,7 @@ SRCS_dapl_adapt_conn += src/dapl_adapt/conn/addr.c src/dapl_adapt/conn/addr_pack
 	src/dapl_adapt/conn/passive.c src/dapl_adapt/conn/port.c src/dapl_adapt/conn/prepare.c \
 	src/dapl_adapt/conn/proc.c src/dapl_adapt/conn/prod.c src/dapl_adapt/conn/progress.c src/dapl_adapt/conn/receives.c src/dapl_adapt/conn/retry.c src/dapl_adapt/conn/ring.c \
 	src/dapl_adapt/conn/server.c src/dapl_adapt/conn/table.c
-SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/credit.c src/dapl_adapt/eager/datagram.c src/dapl_adapt/eager/lend.c src/dapl_adapt/eager/notify.c src/dapl_adapt/eager/place.c \
+SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/clean.c src/dapl_adapt/eager/credit.c src/dapl_adapt/eager/datagram.c src/dapl_adapt/eager/lend.c src/dapl_adapt/eager/notify.c src/dapl_adapt/eager/place.c \
 	src/dapl_adapt/eager/post.c src/dapl_adapt/eager/replay.c src/dapl_adapt/eager/rx.c \
 	src/dapl_adapt/eager/setup.c src/dapl_adapt/eager/sr.c src/dapl_adapt/eager/srq.c src/dapl_adapt/eager/tx.c \
 	src/dapl_adapt/eager/used.c src/dapl_adapt/eager/walk.c

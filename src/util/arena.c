@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "util/cfg.h"
+#include "util/port.h"
 
 /* For each process, and for each that it may speak with: address space, not memory. */
 #define PROCESS_LEN ((size_t)256 << 20)
@@ -31,7 +33,8 @@ bool dm_arena_is_head(const struct dm_arena_head *head, size_t size)
 /* ---- boxes ---- */
 
 #define BOXES_AT     ((sizeof(struct dm_arena_head) + 4095) / 4096 * 4096)
-#define SHARED_SLOTS UINT64_C(64) /* of each box, side by side with those of other boxes */
+#define BLOCK        ((size_t)32768) /* of slots that are there together */
+#define SHARED_SLOTS UINT64_C(64)    /* of each box, side by side with those of other boxes */
 
 /* Processes that have a box: what the head says was written by others. */
 static uint64_t arena_n_boxes(const struct dm_arena_head *head)
@@ -92,6 +95,20 @@ void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot
     return (char *)arena->head + arena_long_at(n) +
            slot_place(n, number, slot - DM_ARENA_SHORT_SLOTS, DM_ARENA_LONG_SLOTS) *
                DM_ARENA_LONG_LEN;
+}
+
+void dm_arena_touch(const struct dm_arena *arena, const void *at)
+{
+    size_t block = (size_t)((const char *)at - (const char *)arena->head) / BLOCK;
+    uint64_t bit = UINT64_C(1) << block % 64;
+    size_t left = arena->mapped - block * BLOCK;
+
+    if (arena->touched == NULL ||
+        (atomic_load_explicit(&arena->touched[block / 64], memory_order_relaxed) & bit) != 0)
+        return;
+    atomic_fetch_or_explicit(&arena->touched[block / 64], bit, memory_order_relaxed);
+    (void)madvise((char *)arena->head + block * BLOCK, left < BLOCK ? left : BLOCK,
+                  DM_MADV_POPULATE);
 }
 
 uint32_t dm_arena_slot_number(const struct dm_arena *arena, uint32_t number, const void *at)
@@ -202,6 +219,9 @@ bool dm_arena_open(struct dm_arena *arena, bool is_whole)
     (void)madvise(map, arena->mapped, MADV_DONTDUMP); /* most of it is not ours */
     (void)fcntl(arena->fd, F_SETFD, FD_CLOEXEC);
     arena->head = map;
+    if (is_whole)
+        arena->touched =
+            calloc(arena_slots_end(arena_n_boxes(arena->head)) / BLOCK / 64 + 1, sizeof(uint64_t));
     arena->pid = getpid();
     atomic_fetch_add(&arena->head->n_open, 1);
     return true;
@@ -220,6 +240,8 @@ void dm_arena_close(struct dm_arena *arena)
     }
     munmap(arena->head, arena->mapped);
     arena->head = NULL;
+    free(arena->touched);
+    arena->touched = NULL;
     if (end > sizeof(*arena->head))
         (void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, sizeof(*arena->head),
                         (off_t)(end - sizeof(*arena->head)));

@@ -79,6 +79,7 @@ struct dm_arena {
     size_t size;
     struct dm_arena_head *head; /* NULL: there is none */
     size_t mapped;              /* from the head on */
+    _Atomic uint64_t *touched;  /* a bit for each block of slots; NULL: none */
     pid_t pid;                  /* who has opened it */
 };
 
@@ -114,6 +115,8 @@ void *dm_arena_row(const struct dm_arena *arena, uint32_t number);
  * processes. */
 void *dm_arena_box(const struct dm_arena *arena, uint32_t number);
 void *dm_arena_slot(const struct dm_arena *arena, uint32_t number, uint32_t slot);
+/* Before something is written to that slot: the pages around it are there, one call for some, if that can be. */
+void dm_arena_touch(const struct dm_arena *arena, const void *at);
 /* Which one that is. */
 uint32_t dm_arena_slot_number(const struct dm_arena *arena, uint32_t number, const void *at);
 /* Is it the head of one, of that size? */

@@ -6,10 +6,14 @@
 #include "util/pool.h"
 
 #include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "util/err.h"
 #include "util/port.h"
+
+#define PAGE 4096
 
 static size_t pool_round_up(size_t len, size_t align)
 {
@@ -27,6 +31,15 @@ void dm_pool_init(struct dm_pool *pool, size_t len, size_t per_chunk, size_t max
     };
 }
 
+/* All of it will be written to: one call instead of a fault for each page. */
+static void pool_populate(char *chunk, size_t len)
+{
+    size_t before = (uintptr_t)chunk % PAGE;
+
+    if (len >= 2 * PAGE)
+        (void)madvise(chunk - before, before + len, DM_MADV_POPULATE);
+}
+
 bool dm_pool_grow(struct dm_pool *pool)
 {
     size_t n = pool->per_chunk;
@@ -40,6 +53,7 @@ bool dm_pool_grow(struct dm_pool *pool)
                           pool_round_up(DM_CACHE_LINE + n * pool->obj_len, DM_CACHE_LINE));
     if (chunk == NULL)
         return false;
+    pool_populate(chunk, DM_CACHE_LINE + n * pool->obj_len);
     *(void **)(void *)chunk = pool->chunks;
     pool->chunks = chunk;
     /* From the last to the first, so that they are handed out in address order. */

@@ -539,7 +539,7 @@ static void lookalikes(void)
         sides[r].adapt->is_oversubscribed = true;
     connect_both();
     tx = &conn_of(0)->tx;
-    while (tx->ring.gen < 300) {
+    while (tx->ring.gen < 300 && test_n_failed == 0) {
         size_t n = 1 + next_random() % (next_random() % 2 == 0 ? 15 : above_cells() / 8 - 1);
         uint64_t *place = dm_adapt_eager_reserve(conn_of(0), n * 8);
         const void *data;
@@ -576,7 +576,8 @@ static void back_to_cells(void)
     tx = &conn_of(0)->tx;
     do
         ping_pong(1);
-    while (tx->place.last_cells == tx->place.n_cells || tx->ring.slot != tx->place.last_cells / 2 + 1);
+    while (tx->place.last_cells == tx->place.n_cells ||
+           tx->ring.slot != tx->place.last_cells / 2 + 1);
     n = tx->place.last_cells;
     for (; tx->ring.slot != 0; n_sent++)
         CHECK(send_if_possible(0, 1));
@@ -647,8 +648,8 @@ static bool slots_are_untouched(const struct dm_conn *conn)
 {
     const struct dm_conn_ring *ring = &conn->ring;
 
-    for (size_t i = dm_region_ring(ring->n_slots, ring->stride); i < dm_region_len(ring->n_slots, ring->stride);
-         i++)
+    for (size_t i = dm_region_ring(ring->n_slots, ring->stride);
+         i < dm_region_len(ring->n_slots, ring->stride); i++)
         if (conn->region.ptr[i] != 0)
             return false;
     return true;

@@ -40,7 +40,7 @@ struct dm_ctl {
     uint64_t first[DM_CACHE_LINE / 8]; /* first message of the RDMA link */
     _Atomic uint64_t peer_closing;     /* written by the peer when it leaves: DM_CTL_, records */
     uint64_t notify[2];                /* the peer's notification, and the source of ours */
-    uint64_t clean[2][DM_CLEAN_WORDS]; /* sources of what hides data where the next trailer will be */
+    uint64_t clean[2][DM_CLEAN_WORDS]; /* sources of what hides data (eager/clean.h) */
     uint64_t out[DM_OUT_FIRST];        /* sources of writes to the peer's control words, */
 };
 
@@ -96,7 +96,8 @@ static inline size_t dm_region_out(uint32_t n_slots, uint32_t stride, bool has_s
 /* Where receives are shared the region ends there. */
 static inline size_t dm_region_out_end(uint32_t n_slots, uint32_t stride, bool has_srq)
 {
-    return dm_region_out(n_slots, stride, has_srq) + (DM_CREDITS_OUT - DM_OUT_FIRST) * sizeof(uint64_t);
+    return dm_region_out(n_slots, stride, has_srq) +
+           (DM_CREDITS_OUT - DM_OUT_FIRST) * sizeof(uint64_t);
 }
 
 /*

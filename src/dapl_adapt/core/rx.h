@@ -38,7 +38,7 @@ struct dm_rx {
     struct dm_rx_ring ring;
     const char *data; /* unread bytes of the record in front */
     uint32_t left;
-    uint32_t n_consumed; /* slots and cells, less what is kept back; the low 16 bits are our credit */
+    uint32_t n_consumed; /* slots, cells, less what is kept back; the low 16 bits are our credit */
     uint32_t n_credited; /* reported to the peer */
     uint32_t n_slots;
     uint32_t peer_credit; /* what the peer reported last, 16 bits */
@@ -53,7 +53,7 @@ struct dm_rx {
     char *cells;      /* DM_RECORD_SEND: there the beginnings of records arrive; NULL: in slots */
     DAT_EP_HANDLE ep; /* DM_RECORD_SEND: that has the buffers */
     uint32_t arrive;  /* slot of the next completion */
-    uint32_t n_most;  /* slots and cells that may be unread at a time: slots, or cells if it has some */
+    uint32_t n_most;  /* so many may be unread at a time: slots, or cells if it has some */
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
     DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */
@@ -85,8 +85,7 @@ static inline uint32_t dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_rin
     ring->slot += n;
     ring->trailer = (void *)((char *)ring->trailer + (int32_t)n * ring->step);
     if (dm_unlikely(ring->slot >= ring->n || (word & DM_TRAILER_ROUND_END) != 0)) {
-        ring->trailer =
-            (void *)((char *)ring->trailer - (ptrdiff_t)ring->slot * ring->step);
+        ring->trailer = (void *)((char *)ring->trailer - (ptrdiff_t)ring->slot * ring->step);
         ring->slot = 0;
         ring->tag = dm_trailer_tag(++ring->gen);
     }

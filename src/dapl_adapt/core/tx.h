@@ -57,12 +57,12 @@ struct dm_tx_ring {
     int32_t step;   /* in the shadow buffer; 0: a record's bytes there are free once it is posted */
     uint32_t max;   /* bytes of a record; of one in a single cell */
     uint32_t slot;
-    uint32_t end;   /* slots of this round */
-    uint32_t look;  /* from this slot on a record may end it */
-    uint32_t gen;   /* 0: there is no ring yet */
+    uint32_t end;  /* slots of this round */
+    uint32_t look; /* from this slot on a record may end it */
+    uint32_t gen;  /* 0: there is no ring yet */
     DAT_LMR_CONTEXT lctx;
-    uint8_t shift;  /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
-    bool is_mixed;  /* some records have taken several cells */
+    uint8_t shift; /* DM_CELL_SHIFT or DM_SLOT_SHIFT */
+    bool is_mixed; /* some records have taken several cells */
 };
 
 /* The way round the ring of slots, and between the rings (eager/place.c). Counts of slots and cells. */
@@ -72,17 +72,17 @@ struct dm_tx_place {
     uint32_t n_cells;    /* n_slots at least */
     uint32_t n_begin;    /* cells in which a record may begin */
     uint32_t cells_most; /* of a record */
-    uint32_t most;    /* records that were unconsumed at a time, lately */
-    uint32_t asked;   /* up to this one the peer has been asked for credits */
-    uint32_t left;    /* so many had been sent when the ring was left for the cells, */
-    uint32_t entered; /* and when it was entered last */
-    uint32_t in_row;  /* short ones in slots, one after the other, */
-    uint32_t row_end; /* up to this one */
-    uint32_t stayed;  /* records of earlier stays in the ring of slots */
-    uint32_t n_long;  /* rounds that long records are reckoned with */
-    uint64_t flags;   /* DM_TRAILER_, of the record that ends this round */
-    bool is_short;    /* rounds may end before the last slot */
-    bool has_cells;   /* short records may go to cells; then `idle` is the other ring */
+    uint32_t most;       /* records that were unconsumed at a time, lately */
+    uint32_t asked;      /* up to this one the peer has been asked for credits */
+    uint32_t left;       /* so many had been sent when the ring was left for the cells, */
+    uint32_t entered;    /* and when it was entered last */
+    uint32_t in_row;     /* short ones in slots, one after the other, */
+    uint32_t row_end;    /* up to this one */
+    uint32_t stayed;     /* records of earlier stays in the ring of slots */
+    uint32_t n_long;     /* rounds that long records are reckoned with */
+    uint64_t flags;      /* DM_TRAILER_, of the record that ends this round */
+    bool is_short;       /* rounds may end before the last slot */
+    bool has_cells;      /* short records may go to cells; then `idle` is the other ring */
     bool in_cells;
     bool is_packed; /* short messages are kept in cells, with the numbers of slots */
     bool is_out;    /* the present one is not: it goes from its slot */
@@ -105,11 +105,11 @@ struct dm_tx {
     struct dm_tx_ring ring;
     DAT_EP_HANDLE ep;
     DAT_RMR_CONTEXT rctx;
-    uint32_t n_avail; /* slots or cells that may be filled before looking around again; 0: not ready */
+    uint32_t n_avail; /* slots or cells to fill before looking around again; 0: not ready */
     uint32_t until_signal;
-    uint32_t n_posted; /* records */
-    uint32_t n_filled; /* slots and cells: what credits count */
-    uint32_t reserved; /* bytes before the trailer of the reserved record */
+    uint32_t n_posted;    /* records */
+    uint32_t n_filled;    /* slots and cells: what credits count */
+    uint32_t reserved;    /* bytes before the trailer of the reserved record */
     uint32_t short_below; /* bytes: after such records in slots may come one in a cell */
     uint32_t cookie;      /* all but kind and number */
     uint32_t n_extra;     /* posts that are not records */

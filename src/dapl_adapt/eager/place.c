@@ -44,7 +44,6 @@
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
-#include "dapl_adapt/provider/dat.h"
 
 #define ROUND_STEP  4                   /* slots from one look to the next */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
@@ -455,46 +454,6 @@ uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
     if (tx->n_avail == 1 && limit < tx->n_slots && used >= limit)
         flags |= place_ask(tx);
     return flags;
-}
-
-/* ---- what data look like ---- */
-
-static void place_set_dirty(struct dm_tx *tx, uint32_t cell, bool is_dirty)
-{
-    uint64_t bit = UINT64_C(1) << cell % 64, *word = &tx->place.dirty[cell / 64];
-
-    *word = is_dirty ? *word | bit : *word & ~bit;
-}
-
-static bool place_is_dirty(const struct dm_tx *tx, uint32_t cell)
-{
-    return (tx->place.dirty[cell / 64] >> cell % 64 & 1) != 0;
-}
-
-/* The trailer of a generation that is half of all of them away. It stays until the next record is there. */
-static uint64_t *place_clean_source(const struct dm_conn *conn)
-{
-    uint32_t half = conn->tx.ring.gen >> 23 & 1;
-
-    conn->ctl->clean[half][0] = dm_trailer_tag((half ^ 1) << 23 | 1 << 22);
-    return conn->ctl->clean[half];
-}
-
-uint32_t dm_eager_place_clean(struct dm_conn *conn, uint32_t space, DAT_LMR_TRIPLET *lmr_p)
-{
-    struct dm_tx *tx = &conn->tx;
-    uint32_t n = dm_record_cells(space, tx->ring.shift), next = tx->ring.slot + n;
-
-    for (uint32_t i = tx->ring.slot + 1; i < next; i++)
-        place_set_dirty(tx, i, true);
-    if (next >= tx->place.n_begin || (tx->place.flags & DM_TRAILER_ROUND_END) != 0 ||
-        !place_is_dirty(tx, next)) /* no record's data are in the first one's trailer */
-        return 0;
-    place_set_dirty(tx, next, false);
-    lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)place_clean_source(conn);
-    lmr_p->segment_length = n * DM_CELL_LEN - space;
-    lmr_p->lmr_context = conn->region.lmr.lctx;
-    return n * DM_CELL_LEN - space;
 }
 
 uint64_t dm_eager_place_leave_cells(struct dm_conn *conn)

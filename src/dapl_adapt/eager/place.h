@@ -10,7 +10,6 @@
 
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/tx.h"
-#include "dapl_adapt/provider/dat.h"
 
 struct dm_conn;
 
@@ -35,11 +34,6 @@ static inline bool dm_eager_place_is_short(const struct dm_tx *tx, size_t len)
 uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len);
 /* So many slots or cells may be filled when n_used are unconsumed. */
 uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used);
-/*
- * For the record with `space` bytes before its trailer, which is written, in cells of which some have had parts
- * of records: so many bytes before it must be sent with it, from *lmr_p. 0: none.
- */
-uint32_t dm_eager_place_clean(struct dm_conn *conn, uint32_t space, DAT_LMR_TRIPLET *lmr_p);
 /* The next record does not fit in cells: flags of an empty one that goes to the present cell. */
 uint64_t dm_eager_place_leave_cells(struct dm_conn *conn);
 

@@ -14,6 +14,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/clean.h"
 #include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -22,7 +23,8 @@
 
 static inline uint64_t post_first_trailer(const struct dm_tx *tx)
 {
-    return (uint64_t)(uintptr_t)tx->ring.trailer - (uint64_t)tx->ring.slot * (uint32_t)tx->ring.stride;
+    return (uint64_t)(uintptr_t)tx->ring.trailer -
+           (uint64_t)tx->ring.slot * (uint32_t)tx->ring.stride;
 }
 
 /* Copy triplets to where they may stay, if the provider has not. */
@@ -109,7 +111,7 @@ DAT_RETURN dm_tx_post_mixed(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, uint32_t
 {
     uint64_t remote = lmr->virtual_address + conn->tx.ring.delta;
     DAT_LMR_TRIPLET iov[2];
-    uint32_t more = dm_eager_place_clean(conn, space, &iov[0]);
+    uint32_t more = dm_eager_clean(conn, space, &iov[0]);
 
     if (more == 0)
         return dm_tx_post(conn, 1, lmr, remote, space + DM_TRAILER_LEN, false);

@@ -146,8 +146,7 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     uint32_t n = dm_region_n_cells(conn->ring.n_slots, conn->ring.stride);
     uint32_t begin = setup_cells_begin(n);
     size_t first = (size_t)(n - begin) * DM_CELL_LEN - DM_TRAILER_LEN; /* trailer */
-    char *shadow =
-        conn->region.ptr + dm_region_cells_shadow(conn->ring.n_slots, conn->ring.stride);
+    char *shadow = conn->region.ptr + dm_region_cells_shadow(conn->ring.n_slots, conn->ring.stride);
 
     rx->idle = rx->ring;
     tx->place.n_cells = n;
@@ -226,7 +225,8 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
-    tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots, conn->ring.stride) - (uint64_t)(uintptr_t)shadow;
+    tx->ring.delta =
+        addr + dm_region_ring(conn->ring.n_slots, conn->ring.stride) - (uint64_t)(uintptr_t)shadow;
     tx->ring.lctx = conn->ring.has_srq ? conn->ring.shadow.lmr.lctx : conn->region.lmr.lctx;
     tx->rctx = ctx;
     setup_pieces(conn);

@@ -88,6 +88,15 @@ static void *datagram_find(void *arg, uint32_t number)
     return box;
 }
 
+static struct dm_datagram *box_slot(const struct dm_shm_ia *ia, const struct dm_shm_box *box,
+                                    uint32_t slot)
+{
+    void *at = dm_arena_slot(&ia->seg.arena, box->number, slot);
+
+    dm_arena_touch(&ia->seg.arena, at);
+    return at;
+}
+
 /* The lowest one that is free below that word, so that few are touched. */
 static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_shm_box *box,
                                          bool is_long, uint32_t end)
@@ -107,7 +116,7 @@ static struct dm_datagram *box_find_slot(const struct dm_shm_ia *ia, struct dm_s
                 continue;
             if (i != first)
                 atomic_store_explicit(&box->first[is_long], i, memory_order_relaxed);
-            return dm_arena_slot(&ia->seg.arena, box->number, slot);
+            return box_slot(ia, box, slot);
         }
         i = i + 1 < end ? i + 1 : slots[is_long].word;
     } while (i != first);
