@@ -62,15 +62,24 @@ static uint32_t place_least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Its part, at least that many, of `all` that the peers have together, where it could have `own`. */
+static uint32_t place_share(const struct dm_conn *conn, uint32_t own, uint32_t all, uint32_t least)
+{
+    uint32_t n = (uint32_t)conn->adapt->poll.n_active;
+
+    if (n * own <= all)
+        return own;
+    return place_least(all / n > least ? all / n : least, own);
+}
+
 uint32_t dm_eager_place_part(const struct dm_conn *conn, bool has_long)
 {
     const struct dm_tx *tx = &conn->tx;
-    uint32_t n = (uint32_t)conn->adapt->poll.n_active;
-    uint32_t all = has_long && conn->adapt->is_oversubscribed ? PART_LONG : PART_ALL;
+    bool is_long = has_long && conn->adapt->is_oversubscribed;
 
-    if (!tx->place.is_short || n * tx->n_slots <= all)
+    if (!tx->place.is_short)
         return tx->n_slots;
-    return place_least(all / n > ROUND_STEP ? all / n : ROUND_STEP, tx->n_slots);
+    return place_share(conn, tx->n_slots, is_long ? PART_LONG : PART_ALL, ROUND_STEP);
 }
 
 static uint32_t place_part(const struct dm_conn *conn)
@@ -315,22 +324,11 @@ static uint32_t place_limit(const struct dm_conn *conn)
     return place_least(place_slots(&conn->tx), place_part(conn));
 }
 
-/* Its part of the cells of all peers together: those of the shortest round at least. */
-static uint32_t place_cells_part(const struct dm_conn *conn)
-{
-    const struct dm_tx *tx = &conn->tx;
-    uint32_t n = (uint32_t)conn->adapt->poll.n_active;
-
-    if (n * tx->place.n_cells <= PART_CELLS)
-        return tx->place.n_cells;
-    return PART_CELLS / n > place_round(tx) ? PART_CELLS / n : place_round(tx);
-}
-
 /* So many cells may be filled when n_used are unconsumed: up to those of the round before that are, or the end. */
 static uint32_t place_cells_credits(const struct dm_conn *conn, uint32_t n_used)
 {
     const struct dm_tx *tx = &conn->tx;
-    uint32_t part = place_cells_part(conn), n;
+    uint32_t part = place_share(conn, tx->place.n_cells, PART_CELLS, place_round(tx)), n;
 
     if (n_used >= part)
         return 0;

@@ -63,6 +63,19 @@ static inline size_t dm_coll_shm_data_len(const struct dm_coll_shm *shm)
     return DM_COLL_SHM_MIDS + DM_COLL_SHM_BIG * shm->space;
 }
 
+/* A local rank's slots of DM_COLL_SHM_MID bytes, side by side with those of the others, so that who reads few bytes
+ * of many touches few pages; and its long ones. */
+static inline char *dm_coll_shm_mids(const struct dm_coll_shm *shm, int lrank)
+{
+    return shm->data + (size_t)lrank * DM_COLL_SHM_MIDS;
+}
+
+static inline char *dm_coll_shm_bigs(const struct dm_coll_shm *shm, int lrank)
+{
+    return shm->data + (size_t)shm->n * DM_COLL_SHM_MIDS +
+           (size_t)lrank * DM_COLL_SHM_BIG * shm->space;
+}
+
 /*
  * Has a rank given up in a collective before this one? Then it does this one by messages, and so
  * must all others.

@@ -39,12 +39,11 @@ static DM_NOINLINE bool slot_claim_slow(struct dm_run *run, struct dm_coll_shm *
  */
 static DM_NOINLINE void slot_populate(struct dm_coll_shm *shm, size_t len)
 {
-    char *mids = shm->data + (size_t)shm->me * dm_coll_shm_data_len(shm);
-
     if (shm->n_populated < DM_COLL_SHM_MID)
-        (void)madvise(mids, DM_COLL_SHM_MIDS, DM_MADV_POPULATE);
+        (void)madvise(dm_coll_shm_mids(shm, shm->me), DM_COLL_SHM_MIDS, DM_MADV_POPULATE);
     for (int i = 0; i < DM_COLL_SHM_BIG && len > DM_COLL_SHM_MID; i++)
-        (void)madvise(mids + DM_COLL_SHM_MIDS + (size_t)i * shm->space, len, DM_MADV_POPULATE);
+        (void)madvise(dm_coll_shm_bigs(shm, shm->me) + (size_t)i * shm->space, len,
+                      DM_MADV_POPULATE);
     shm->n_populated = len > DM_COLL_SHM_MID ? len : DM_COLL_SHM_MID;
 }
 

@@ -28,13 +28,11 @@ static inline struct dm_coll_shm_head *dm_coll_shm_head(const struct dm_coll_shm
 static inline char *dm_coll_shm_slot_data_at(const struct dm_coll_shm *shm, int lrank,
                                              uint64_t round, size_t len)
 {
-    char *data = shm->data + (size_t)lrank * dm_coll_shm_data_len(shm);
-
     if (len <= DM_COLL_SHM_INLINE)
         return shm->shared->ranks[lrank].heads[round % DM_COLL_SHM_SLOTS].data;
     if (len <= DM_COLL_SHM_MID)
-        return data + round % DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
-    return data + DM_COLL_SHM_MIDS + round % DM_COLL_SHM_BIG * shm->space;
+        return dm_coll_shm_mids(shm, lrank) + round % DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
+    return dm_coll_shm_bigs(shm, lrank) + round % DM_COLL_SHM_BIG * shm->space;
 }
 static inline char *dm_coll_shm_slot_data(const struct dm_coll_shm *shm, int lrank, size_t len)
 {
