@@ -31,12 +31,12 @@ void dm_pool_init(struct dm_pool *pool, size_t len, size_t per_chunk, size_t max
     };
 }
 
-/* All of it will be written to: one call instead of a fault for each page. */
-static void pool_populate(char *chunk, size_t len)
+/* Where the list of free objects touches each page: one call instead of a fault for each. */
+static void pool_populate(const struct dm_pool *pool, char *chunk, size_t len)
 {
     size_t before = (uintptr_t)chunk % PAGE;
 
-    if (len >= 2 * PAGE)
+    if (len >= 2 * PAGE && pool->obj_len <= PAGE)
         (void)madvise(chunk - before, before + len, DM_MADV_POPULATE);
 }
 
@@ -53,7 +53,7 @@ bool dm_pool_grow(struct dm_pool *pool)
                           pool_round_up(DM_CACHE_LINE + n * pool->obj_len, DM_CACHE_LINE));
     if (chunk == NULL)
         return false;
-    pool_populate(chunk, DM_CACHE_LINE + n * pool->obj_len);
+    pool_populate(pool, chunk, DM_CACHE_LINE + n * pool->obj_len);
     *(void **)(void *)chunk = pool->chunks;
     pool->chunks = chunk;
     /* From the last to the first, so that they are handed out in address order. */

@@ -1,6 +1,7 @@
 /* test: layers=util,dapl_adapt timeout=60 */
 /* Streams of bytes over the ring, the basic design and sendrecv: order, credits, wraps, short memory. */
 #include "adapt_two.h"
+#include "dapl_adapt/eager/place.h"
 
 /* Partial takes, wrap-around, late execution; in the mode that the settings say. */
 static void streams(void)
@@ -419,7 +420,7 @@ static void send_record(int r, size_t len)
 /* The length of a record that is just too long for cells. */
 static size_t above_cells(void)
 {
-    return conn_of(0)->tx.place.cells_most * DM_CELL_LEN - DM_TRAILER_LEN + 1;
+    return dm_eager_place_cells_max(&conn_of(0)->tx) + 1;
 }
 
 /* With more slots than a peer has for itself: short records in cells, short rounds through the slots. */

@@ -1,9 +1,9 @@
 /*
  * Credits.
  *
- * Credits are counts of slots and cells whose records were consumed, absolute: their low 16 bits in the trailer of every
- * record; and, when much is owed and nothing goes back, written to a word in the peer's control
- * page. The sender takes whichever is further.
+ * Credits are counts of slots and cells whose records were consumed, absolute: their low 16 bits in
+ * the trailer of every record; and, when much is owed and nothing goes back, written to a word in the
+ * peer's control page. The sender takes whichever is further.
  */
 #include "dapl_adapt/eager/credit.h"
 

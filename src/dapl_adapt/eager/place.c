@@ -129,15 +129,10 @@ static uint32_t place_round(const struct dm_tx *tx)
     return dm_region_round(tx->n_slots, tx->place.n_cells);
 }
 
-/* Records that are shorter could be in cells. */
-static uint32_t place_cells_end(const struct dm_tx *tx)
-{
-    return tx->place.cells_most * DM_CELL_LEN - DM_TRAILER_LEN + 1;
-}
-
 static void place_begin(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
+    uint32_t cells_end = dm_eager_place_cells_max(tx) + 1;
 
     tx->ring.end = place_n(tx);
     if (tx->place.in_cells) {
@@ -145,11 +140,10 @@ static void place_begin(struct dm_conn *conn)
         tx->short_below = 0;
     } else if (place_is_hot(conn)) {
         tx->ring.look = UINT32_MAX;
-        tx->short_below =
-            place_leaves_cells(conn) || !tx->place.has_cells ? 0 : place_cells_end(tx);
+        tx->short_below = place_leaves_cells(conn) || !tx->place.has_cells ? 0 : cells_end;
     } else {
         tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
-        tx->short_below = tx->place.has_cells ? place_cells_end(tx) : 0;
+        tx->short_below = tx->place.has_cells ? cells_end : 0;
     }
 }
 
@@ -394,11 +388,12 @@ static uint64_t place_ask(struct dm_tx *tx)
 static uint64_t place_look_cells(struct dm_conn *conn, uint32_t len)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t n_own = dm_record_cells(dm_record_space(len), tx->ring.shift);
-    uint32_t n = tx->ring.slot + n_own, used;
+    uint32_t n_own, n, used;
 
     if (tx->ring.slot < tx->ring.look)
         return 0;
+    n_own = dm_record_cells(dm_record_space(len), tx->ring.shift);
+    n = tx->ring.slot + n_own;
     used = dm_eager_count_used(conn);
     if (place_leaves_cells(conn) && used <= tx->n_filled - tx->place.left) {
         tx->n_avail = place_least(tx->n_avail, n_own + place_slots(tx));

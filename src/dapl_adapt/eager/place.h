@@ -21,10 +21,10 @@ uint32_t dm_eager_place_part(const struct dm_conn *conn, bool has_long);
 void dm_eager_place_long(struct dm_conn *conn);
 /* The last record of a round is sent: to slot 0, in the next generation, or to the other ring. */
 void dm_eager_place_next(struct dm_conn *conn);
-/* Does a record of so many bytes go to cells? */
-static inline bool dm_eager_place_is_short(const struct dm_tx *tx, size_t len)
+/* Bytes of the longest record that goes to cells. */
+static inline uint32_t dm_eager_place_cells_max(const struct dm_tx *tx)
 {
-    return len <= tx->place.cells_most * DM_CELL_LEN - DM_TRAILER_LEN;
+    return tx->place.cells_most * DM_CELL_LEN - DM_TRAILER_LEN;
 }
 
 /*

@@ -92,7 +92,7 @@ static DM_NOINLINE bool tx_find_place(struct dm_conn *conn, size_t len)
         return true;
     if (tx->place.is_packed)
         return dm_eager_place_unpack_one(conn, len);
-    if (tx->place.in_cells && dm_eager_place_is_short(tx, len))
+    if (tx->place.in_cells && len <= dm_eager_place_cells_max(tx))
         return tx_find_cells(conn, (uint32_t)len);
     if (!tx->place.in_cells || len > tx->idle.max ||
         dm_eager_send_empty(conn, dm_eager_place_leave_cells(conn)) != DM_OK)
