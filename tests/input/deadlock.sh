@@ -11,6 +11,7 @@ export DATUM_DEADLOCK=300ms
 found() {
     local how=$1 line rc=0 i
     shift
+    : >out # what the program before said is not taken for this one's
     mpiexec -n 3 ./deadlock_prog "$how" >out 2>&1 &
     for ((i = 0; i < 300; i++)); do
         grep -q 'DATUM_DEADLOCK=0' out && break
