@@ -275,7 +275,7 @@ void dm_file_words_free(struct dm_file *f)
 
     words_drop(w);
     if (w->is_agreed)
-        dm_node_keep(&words_kept, &kept);
+        dm_node_keep(&words_kept, DM_NODE_KEPT_MOST, &kept);
     else
         dm_node_segment_free(&w->segment);
     w->segment = (struct dm_node_segment){.fd = -1};

@@ -123,6 +123,7 @@ static void assist_add(const struct dm_rma_call *call, enum dm_rma_assist_kind k
     if (!peer->assist.is_active) {
         peer->assist.is_active = true;
         win->pending.n_assists++;
+        win->node->ctl->has_assists = 1;
     }
 }
 

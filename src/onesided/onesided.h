@@ -36,6 +36,8 @@ struct dm_win_part {
     uint64_t file_len;
     uint64_t ctl_dev;
     uint64_t ctl_ino;
+    uint32_t ctl_block;    /* which of the file's */
+    uint32_t ctl_n_blocks; /* that the file has */
 };
 
 struct dm_win_peer; /* private: state towards one rank, peer.h */

@@ -16,11 +16,18 @@
 #include "mpi/coll/coll.h"
 #include "mpi/node/kept.h"
 #include "util/cfg.h"
+#include "util/host.h"
 #include "util/log.h"
 
 #define ASSIST_BYTES (UINT64_C(16) << 20) /* of all rows, unless they are shorter than */
 #define ASSIST_LEAST 512
 #define PLACES       64 /* of so many processes all are looked up, of more when they are targets */
+
+/* Blocks made at a time: as many as windows have already, as the heads fill this, and no more than that. */
+#define BATCH_LEN  ((size_t)16 << 10)
+#define BATCH_MOST 16
+#define KEPT_MOST  64
+#define CLEAR_LEN  ((size_t)1 << 20) /* longer heads are given back instead of cleared */
 
 /* The lranks' arrays begin on lines of their own. */
 static size_t ctl_lines(size_t len)
@@ -74,23 +81,33 @@ static size_t ctl_parts_len(const struct dm_win *win, const struct dm_rma_node *
     return node->n_leaders == 1 ? (size_t)win->comm->size * sizeof(struct dm_win_part) : 0;
 }
 
-static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
+static struct dm_node_blocks ctl_blocks(const struct dm_win *win, const struct dm_rma_node *node,
+                                        uint32_t n)
 {
-    return sizeof(struct dm_rma_shared) + (size_t)node->n * sizeof(struct dm_rma_rank_slot) +
-           ctl_posts_len(node) + ctl_waiters_len(node) + ctl_splits_len(node) +
-           ctl_assists_len(node) + ctl_regions_len(win, node) + ctl_parts_len(win, node);
+    struct dm_node_blocks blocks = {.n = n, .tail_len = ctl_assists_len(node)};
+
+    blocks.head_len = sizeof(struct dm_rma_shared) +
+                      (size_t)node->n * sizeof(struct dm_rma_rank_slot) + ctl_posts_len(node) +
+                      ctl_waiters_len(node) + ctl_splits_len(node) + ctl_regions_len(win, node) +
+                      ctl_parts_len(win, node);
+    (void)dm_node_blocks_len(&blocks);
+    return blocks;
 }
 
-/* As a new one is: what words it has, not what only counts beside one of them (the data of assists, and their
- * states, which are none that anybody waits for). */
+/* As a new one is: its words. The table of parts is written before it is read, the tail is empty. */
 static void ctl_clear(const struct dm_win *win, struct dm_rma_node *node)
 {
-    char *lranks = (char *)node->ctl->lranks;
+    char *at = (char *)node->ctl->lranks;
+    size_t len = (size_t)((char *)node->regions + ctl_regions_len(win, node) - at);
 
+    if (node->ctl->is_used == 0)
+        return;
     node->ctl->n_arrived = 0;
     node->ctl->n_fences = 0;
-    memset(lranks, 0, (size_t)(node->assists - lranks));
-    memset(node->regions, 0, ctl_regions_len(win, node));
+    if (len < CLEAR_LEN)
+        memset(at, 0, len);
+    else
+        dm_host_shm_drop(at, len);
 }
 
 /* The block of the window that the group's processes have freed last is this one's. */
@@ -100,17 +117,31 @@ static void ctl_take(struct dm_rma_node *node, const struct dm_node_kept *kept)
     node->file = kept->file;
 }
 
+static void ctl_keep_block(const struct dm_win *win, const struct dm_node_segment *segment,
+                           uint32_t block)
+{
+    struct dm_node_kept kept = {.group = win->group,
+                                .segment = *segment,
+                                .file = win->node->file,
+                                .word_at = offsetof(struct dm_rma_shared, n_kept)};
+
+    kept.file.block = block;
+    dm_node_keep(&dm_rma_state.kept, KEPT_MOST, &kept);
+}
+
+/* For the next window. Nobody assists in this one any more. */
 static void ctl_keep(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
-    struct dm_node_kept kept = {.group = win->group,
-                                .segment = node->segment,
-                                .file = node->file,
-                                .word_at = offsetof(struct dm_rma_shared, n_kept)};
 
     if (!node->is_agreed)
         return;
-    dm_node_keep(&dm_rma_state.kept, &kept);
+    dm_rma_state.n_blocks--;
+    if (node->me == 0 && node->ctl->has_assists != 0) {
+        dm_node_segment_empty_tail(&node->segment);
+        node->ctl->has_assists = 0;
+    }
+    ctl_keep_block(win, &node->segment, node->file.block);
     node->segment = (struct dm_node_segment){.fd = -1};
 }
 
@@ -154,19 +185,63 @@ static void shared_layout(const struct dm_win *win, struct dm_rma_node *node)
     node->waiters = (uint32_t *)(void *)(at + ctl_posts_len(node));
     node->splits =
         (struct dm_rma_split *)(void *)(at + ctl_posts_len(node) + ctl_waiters_len(node));
-    node->assists = (char *)&node->splits[node->n];
-    node->regions = (struct dm_rma_region *)(void *)(node->assists + ctl_assists_len(node));
+    node->regions = (struct dm_rma_region *)(void *)&node->splits[node->n];
     if (ctl_parts_len(win, node) > 0)
         node->parts =
             (struct dm_win_part *)(void *)((char *)node->regions + ctl_regions_len(win, node));
+    node->assists = node->segment.tail;
+}
+
+/* ---- making it ---- */
+
+static uint32_t ctl_batch(size_t head_len)
+{
+    uint32_t n = (uint32_t)(BATCH_LEN / head_len);
+
+    n = n > dm_rma_state.n_blocks ? n : dm_rma_state.n_blocks;
+    return n > BATCH_MOST ? BATCH_MOST : n > 0 ? n : 1;
+}
+
+/* Make several, of which the first one is this window's. */
+static int ctl_make(const struct dm_win *win, struct dm_rma_node *node)
+{
+    struct dm_node_blocks blocks = ctl_blocks(win, node, 1);
+    int err;
+
+    if (node->n == 1) /* nobody else is to map it */
+        return dm_node_segment_alone(&node->segment, blocks.head_len);
+    blocks.n = node->n_made = ctl_batch(blocks.head_len);
+    err =
+        dm_node_segment_make(&node->segment, "datum-ctl", dm_node_blocks_len(&blocks), &node->file);
+    return err == DM_OK ? dm_node_segment_cut(&node->segment, &blocks) : err;
+}
+
+/* Map what the host's first process has made. */
+static int ctl_map(const struct dm_win *win, struct dm_rma_node *node, uint32_t n)
+{
+    struct dm_node_blocks blocks = ctl_blocks(win, node, n);
+    int err;
+
+    node->n_made = n;
+    node->file.len = dm_node_blocks_len(&blocks);
+    err = dm_node_segment_map(&node->segment, &node->file, node->file.len);
+    return err == DM_OK ? dm_node_segment_cut(&node->segment, &blocks) : err;
+}
+
+static void ctl_describe(const struct dm_rma_node *node, struct dm_win_part *own)
+{
+    own->ctl_fd = node->file.fd;
+    own->ctl_dev = node->file.dev;
+    own->ctl_ino = node->file.ino;
+    own->ctl_block = node->file.block;
+    own->ctl_n_blocks = node->n_made;
+    own->pid = node->file.pid;
 }
 
 void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
 {
-    struct dm_node_file file = {.fd = -1};
     struct dm_node_kept kept;
     struct dm_rma_node *node;
-    int err;
 
     own->ctl_fd = -1;
     if (dm_cfg()->rma == DM_RMA_EMULATED ||
@@ -175,7 +250,7 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     node = calloc(1, sizeof(*node));
     if (node == NULL)
         return;
-    node->segment.fd = -1;
+    node->segment.fd = node->file.fd = -1;
     if (!shared_find_lranks(win, node)) {
         shared_node_free(node);
         return;
@@ -183,54 +258,44 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     win->node = node;
     if (node->me != 0)
         return;
-    if (dm_node_kept_claim(&dm_rma_state.kept, win->group, ctl_len(win, node), &kept)) {
+    if (dm_node_kept_claim(&dm_rma_state.kept, win->group, ctl_blocks(win, node, 1).head_len,
+                           &kept)) {
         ctl_take(node, &kept);
-        node->ctl = node->segment.at;
-        shared_layout(win, node);
-        ctl_clear(win, node);
-        own->ctl_fd = DM_NODE_KEPT;
-        own->ctl_dev = node->file.dev;
-        own->ctl_ino = node->file.ino;
-        own->pid = node->file.pid;
-        return;
-    }
-    err = node->n == 1
-              ? dm_node_segment_alone(&node->segment, ctl_len(win, node))
-              : dm_node_segment_make(&node->segment, "datum-ctl", ctl_len(win, node), &file);
-    if (err != DM_OK) {
+        node->file.fd = DM_NODE_KEPT;
+    } else if (ctl_make(win, node) != DM_OK) {
         DM_TRACE(RMA, "no control block: %s", dm_err_detail());
         dm_rma_shared_free(win);
         return;
     }
-    if (file.fd < 0) /* nobody else is to map it */
-        return;
-    node->file = file;
-    own->ctl_fd = file.fd;
-    own->ctl_dev = file.dev;
-    own->ctl_ino = file.ino;
-    own->pid = file.pid;
+    node->ctl = node->segment.at;
+    shared_layout(win, node);
+    ctl_clear(win, node);
+    node->ctl->is_used = 1;
+    if (node->file.fd != -1) /* there are others */
+        ctl_describe(node, own);
 }
 
 /* Map what the host's first process has made, by its part. */
 static void shared_map(struct dm_win *win, const struct dm_win_part *first)
 {
     struct dm_rma_node *node = win->node;
-    struct dm_node_file file = {.len = ctl_len(win, node),
-                                .dev = first->ctl_dev,
-                                .ino = first->ctl_ino,
-                                .pid = first->pid,
-                                .fd = first->ctl_fd};
     struct dm_node_kept kept;
 
-    if (node->me != 0 && file.fd == DM_NODE_KEPT) {
-        if (dm_node_kept_find(&dm_rma_state.kept, &file, &kept))
+    if (node->me == 0)
+        return;
+    node->file = (struct dm_node_file){.dev = first->ctl_dev,
+                                       .ino = first->ctl_ino,
+                                       .pid = first->pid,
+                                       .fd = first->ctl_fd,
+                                       .block = first->ctl_block};
+    if (node->file.fd == DM_NODE_KEPT) {
+        if (dm_node_kept_find(&dm_rma_state.kept, &node->file, &kept))
             ctl_take(node, &kept);
         else
             DM_TRACE(RMA, "no control block: the one that is kept is not here");
-    } else if (node->me != 0 && file.fd >= 0) {
-        node->file = file;
-        if (dm_node_segment_map(&node->segment, &file, file.len) != DM_OK)
-            DM_TRACE(RMA, "no control block: %s", dm_err_detail());
+    } else if (node->file.fd >= 0 && ctl_map(win, node, first->ctl_n_blocks) != DM_OK) {
+        DM_TRACE(RMA, "no control block: %s", dm_err_detail());
+        dm_node_segment_free(&node->segment);
     }
     node->ctl = node->segment.at;
     if (node->ctl != NULL)
@@ -240,8 +305,16 @@ static void shared_map(struct dm_win *win, const struct dm_win_part *first)
 /* All have it: it is used. */
 static void shared_start(struct dm_win *win)
 {
-    win->node->is_agreed = true;
-    dm_node_segment_close_file(&win->node->segment);
+    struct dm_rma_node *node = win->node;
+
+    node->is_agreed = true;
+    dm_rma_state.n_blocks++;
+    dm_node_segment_close_file(&node->segment);
+    for (uint32_t i = 1; i < node->n_made; i++) { /* the others are for the next windows */
+        struct dm_node_segment spare = dm_node_segment_block(&node->segment, i);
+
+        ctl_keep_block(win, &spare, i);
+    }
     for (int i = 0; i < win->comm->size && win->comm->size <= PLACES; i++)
         win->peers[i].place = dm_rma_find_place(win, i);
     dm_rma_assist_start(win);

@@ -37,6 +37,8 @@ struct dm_rma_shared {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_arrived; /* at fences, of all processes */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences;  /* that everybody has come to, on all hosts */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_kept;    /* of mpi/node/kept.h */
+    uint32_t is_used;                             /* windows before had the block */
+    uint32_t has_assists;                         /* its tail has been written to */
     struct dm_rma_rank_slot lranks[];
 };
 
@@ -72,6 +74,7 @@ struct dm_rma_node {
     const int *leaders;
     struct dm_node_segment segment;
     struct dm_node_file file;  /* of its maker */
+    uint32_t n_made;           /* blocks that came with it */
     bool is_agreed;            /* all have it */
     struct dm_win_part *parts; /* by rank, in the segment; NULL: not all are on this host */
 };

@@ -39,6 +39,7 @@ struct dm_rma_state {
     struct dm_list deferred; /* updates that wait for what follows them */
     struct dm_chan_hook deferred_hook;
     struct dm_list kept;      /* control blocks for the next window (mpi/node/kept.h) */
+    uint32_t n_blocks;        /* control blocks that windows have */
     struct dm_list assisting; /* windows whose doorbells are looked at (assist_target.c) */
     struct dm_chan_hook assist_hook;
     uint32_t n_assist_passes;

@@ -327,6 +327,17 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
     return DM_OK;
 }
 
+void dm_host_shm_drop(void *at, size_t len)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)at, end = start + len;
+    uintptr_t low = (start + page - 1) / page * page, high = end / page * page;
+
+    if (low >= high || madvise((void *)low, high - low, MADV_REMOVE) != 0)
+        low = high = end;
+    memset(at, 0, low - start);
+    memset((void *)high, 0, end - high);
+}
+
 /* process_vm_readv or process_vm_writev of all of it. */
 static int host_vm_copy(int pid, uint64_t addr, char *here, size_t len, bool is_write)
 {

@@ -45,6 +45,8 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
 int dm_host_vm_read(int pid, uint64_t addr, void *dst, size_t len);
 /* The other way; whoever may read may write. */
 int dm_host_vm_write(int pid, uint64_t addr, const void *src, size_t len);
+/* Make memory of such a file zeros: its whole pages are given back, unless the system refuses that. */
+void dm_host_shm_drop(void *at, size_t len);
 /* Unmap and close what dm_host_shm_alloc or dm_host_mem_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
 /*

@@ -8,6 +8,7 @@
 #include "mpi/node/segment.h"
 #include "mpi/node/split.h"
 
+#include "../self.h"
 #include "fake_adapt.h"
 #include "test.h"
 #include "util/cfg.h"
@@ -102,6 +103,46 @@ static void segments(void)
     CHECK_EQ(file.len, 0);
 }
 
+/* Blocks of one file: each has places of its own, for all who map it, and the last one that is freed unmaps them. */
+static void blocks(void)
+{
+    struct dm_node_blocks want = {.head_len = 1000, .tail_len = 5000, .n = 5};
+    struct dm_node_segment made[5], mapped[5];
+    struct dm_node_file file;
+    size_t len = dm_node_blocks_len(&want);
+
+    CHECK_EQ(len, 2 * 4096 + 5 * 8192);
+    CHECK_EQ(want.head_len, 1024);
+    CHECK_EQ(dm_node_segment_make(&made[0], "datum-test", len, &file), DM_OK);
+    CHECK_EQ(dm_node_segment_cut(&made[0], &want), DM_OK);
+    CHECK_EQ(dm_node_segment_map(&mapped[0], &file, len), DM_OK);
+    CHECK_EQ(dm_node_segment_cut(&mapped[0], &want), DM_OK);
+    for (uint32_t i = 0; i < 5; i++) {
+        if (i > 0) {
+            made[i] = dm_node_segment_block(&made[0], i);
+            mapped[i] = dm_node_segment_block(&mapped[0], i);
+        }
+        CHECK_EQ(made[i].len, 1024);
+        memset(made[i].at, 'a' + (int)i, 1024);
+        memset(made[i].tail, 'k' + (int)i, 8192);
+    }
+    dm_node_segment_empty_tail(&mapped[2]);
+    CHECK_EQ(self_count_maps("memfd:datum-test"), 2);
+    for (uint32_t i = 0; i < 5; i++) {
+        const char *head = mapped[i].at, *tail = mapped[i].tail;
+
+        CHECK(head[0] == 'a' + (int)i && head[1023] == 'a' + (int)i);
+        CHECK_EQ(tail[0], i == 2 ? 0 : 'k' + (int)i);
+        CHECK_EQ(tail[8191], tail[0]);
+        dm_node_segment_free(&mapped[i]);
+        dm_node_segment_free(&mapped[i]);
+        CHECK_EQ(self_count_maps("memfd:datum-test"), i < 4 ? 2 : 1);
+        dm_node_segment_free(&made[4 - i]);
+    }
+    CHECK_EQ(self_count_maps("memfd:datum-test"), 0);
+    CHECK(fcntl(file.fd, F_GETFD) < 0);
+}
+
 static void splits(void)
 {
     struct dm_split split = {0};
@@ -143,6 +184,7 @@ int main(void)
     dm_core_stop();
     dm_chan_stop(dm_world.chan);
     segments();
+    blocks();
     splits();
     return test_result();
 }

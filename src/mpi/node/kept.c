@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Segments that a process keeps: their number, and their bytes in all, which include those never touched. */
-enum { KEPT_MOST = 8 };
 #define KEPT_LEN     ((size_t)64 << 20)
 #define KEPT_CLAIMED (UINT32_C(1) << 31)
 
@@ -48,7 +46,7 @@ static void kept_forget(struct dm_node_kept *k)
         kept_unmap(k);
 }
 
-static void kept_limit(struct dm_list *store)
+static void kept_limit(struct dm_list *store, int most)
 {
     size_t len = 0;
     int n = 0;
@@ -57,7 +55,7 @@ static void kept_limit(struct dm_list *store)
         struct dm_node_kept *k = dm_container_of(it, struct dm_node_kept, link);
 
         len += k->segment.len;
-        if (++n > KEPT_MOST || len > KEPT_LEN)
+        if (++n > most || len > KEPT_LEN)
             kept_forget(k);
     }
 }
@@ -71,7 +69,7 @@ static bool kept_is_worth_it(const struct dm_node_kept *what)
            what->segment.len <= KEPT_LEN && dm_group_is_own(what->group);
 }
 
-void dm_node_keep(struct dm_list *store, const struct dm_node_kept *what)
+void dm_node_keep(struct dm_list *store, int most, const struct dm_node_kept *what)
 {
     struct dm_node_kept *k = kept_is_worth_it(what) ? malloc(sizeof(*k)) : NULL;
 
@@ -87,7 +85,7 @@ void dm_node_keep(struct dm_list *store, const struct dm_node_kept *what)
     dm_list_add_head(store, &k->link);
     if (!kept_is_own(k))
         (void)dm_atomic_add(kept_word(k), 1);
-    kept_limit(store);
+    kept_limit(store, most);
 }
 
 static bool kept_is_of(const struct dm_node_kept *k, const struct dm_group *group)
@@ -131,7 +129,8 @@ bool dm_node_kept_find(struct dm_list *store, const struct dm_node_file *file,
         struct dm_node_kept *k = dm_container_of(it, struct dm_node_kept, link);
         uint32_t last = KEPT_CLAIMED;
 
-        if (k->file.ino == file->ino && k->file.dev == file->dev && k->file.pid == file->pid) {
+        if (k->file.ino == file->ino && k->file.block == file->block && k->file.dev == file->dev &&
+            k->file.pid == file->pid) {
             kept_give(k, what_p);
             (void)dm_atomic_add(kept_word(what_p), UINT32_MAX);
             (void)dm_atomic_cas(kept_word(what_p), &last, 0);

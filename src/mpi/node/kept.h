@@ -26,11 +26,13 @@ struct dm_node_kept {
     void *own; /* what this process keeps with it; malloc's, freed with it; or NULL */
 };
 
+#define DM_NODE_KEPT_MOST 8 /* of segments that are a file each */
 /*
  * Keep `what` (link does not matter; a reference of the group is taken) in `store`, which forgets the oldest ones
- * above its limit; or unmap it: of groups with processes of other jobs, of a process that is alone, without memory.
+ * above so many, or above 64 MiB (pages that were never touched count, those of tails do not); or unmap it: of groups
+ * with processes of other jobs, of a process that is alone, without memory.
  */
-void dm_node_keep(struct dm_list *store, const struct dm_node_kept *what);
+void dm_node_keep(struct dm_list *store, int most, const struct dm_node_kept *what);
 /* Claim a segment of len bytes that this process has made, of a group of the same processes. False: there is none. */
 bool dm_node_kept_claim(struct dm_list *store, struct dm_group *group, size_t len,
                         struct dm_node_kept *what_p);

@@ -14,6 +14,16 @@
 #include "util/host.h"
 #include "util/port.h"
 
+#define PAGE          ((size_t)4096)
+#define POPULATE_MOST ((size_t)64 << 10) /* bytes of heads */
+
+struct dm_node_batch {
+    uint32_t n_users; /* blocks that are not freed */
+    struct dm_node_blocks blocks;
+    void *at;
+    size_t len;
+};
+
 int dm_node_file_describe(int fd, size_t len, struct dm_node_file *file_p)
 {
     struct stat st;
@@ -73,12 +83,79 @@ void dm_node_segment_close_file(struct dm_node_segment *s)
     s->fd = -1;
 }
 
+static void batch_unref(struct dm_node_batch *batch)
+{
+    if (--batch->n_users > 0)
+        return;
+    munmap(batch->at, batch->len);
+    free(batch);
+}
+
 void dm_node_segment_free(struct dm_node_segment *s)
 {
     if (s->is_private)
         free(s->at);
+    else if (s->at != NULL && s->batch != NULL)
+        batch_unref(s->batch);
     else if (s->at != NULL)
         munmap(s->at, s->len);
     s->at = NULL;
     dm_node_segment_close_file(s);
+}
+
+/* ---- blocks ---- */
+
+static size_t blocks_round(size_t len, size_t to)
+{
+    return (len + to - 1) / to * to;
+}
+
+static size_t blocks_heads_len(const struct dm_node_blocks *blocks)
+{
+    return blocks_round(blocks->n * blocks->head_len, PAGE);
+}
+
+size_t dm_node_blocks_len(struct dm_node_blocks *blocks)
+{
+    blocks->head_len = blocks_round(blocks->head_len, DM_CACHE_LINE);
+    blocks->tail_len = blocks_round(blocks->tail_len, PAGE);
+    return blocks_heads_len(blocks) + blocks->n * blocks->tail_len;
+}
+
+static void batch_place(struct dm_node_batch *batch, uint32_t i, struct dm_node_segment *s)
+{
+    const struct dm_node_blocks *blocks = &batch->blocks;
+
+    batch->n_users++;
+    s->batch = batch;
+    s->at = (char *)batch->at + i * blocks->head_len;
+    s->len = blocks->head_len;
+    s->tail = (char *)batch->at + blocks_heads_len(blocks) + i * blocks->tail_len;
+}
+
+int dm_node_segment_cut(struct dm_node_segment *s, const struct dm_node_blocks *blocks)
+{
+    struct dm_node_batch *batch = malloc(sizeof(*batch));
+    size_t heads_len = blocks_heads_len(blocks);
+
+    if (batch == NULL)
+        return DM_FAIL(DM_ENOMEM, "blocks of a segment");
+    *batch = (struct dm_node_batch){.blocks = *blocks, .at = s->at, .len = s->len};
+    /* refused: pages come by faults */
+    (void)madvise(s->at, heads_len < POPULATE_MOST ? heads_len : POPULATE_MOST, DM_MADV_POPULATE);
+    batch_place(batch, 0, s);
+    return DM_OK;
+}
+
+struct dm_node_segment dm_node_segment_block(const struct dm_node_segment *first, uint32_t i)
+{
+    struct dm_node_segment s = {.fd = -1};
+
+    batch_place(first->batch, i, &s);
+    return s;
+}
+
+void dm_node_segment_empty_tail(const struct dm_node_segment *s)
+{
+    dm_host_shm_drop(s->tail, s->batch->blocks.tail_len);
 }

@@ -323,7 +323,7 @@ static void segment_on_comm_free(struct dm_comm *comm)
                                  .file = shm->file,
                                  .word_at = offsetof(struct dm_coll_shm_shared, n_kept),
                                  .own = shm};
-    dm_node_keep(&dm_coll_state.kept, &kept);
+    dm_node_keep(&dm_coll_state.kept, DM_NODE_KEPT_MOST, &kept);
 }
 
 /* That it has come was its purpose. */
