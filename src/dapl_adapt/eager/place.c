@@ -46,6 +46,7 @@
 #include "dapl_adapt/eager/used.h"
 
 #define ROUND_STEP  4                   /* slots from one look to the next */
+#define ASK_LEN     4096                /* a record so long is worth to be asked about */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
 #define MOST_ROUNDS 16                  /* in which bursts are forgotten */
 #define PART_ALL    512                 /* slots of all peers together, */
@@ -410,16 +411,22 @@ static uint64_t place_look_cells(struct dm_conn *conn, uint32_t len)
     return tx->place.flags;
 }
 
-/* May the round end with this slot? `used`: of the records in slots, with this one. */
-static bool place_look_slots(struct dm_conn *conn, uint32_t used)
+/*
+ * With this slot the round may end. Or it goes on, as the peer may have consumed more than it has told: before long
+ * records take new pages, it is asked. `used`: of the records in slots, with this one.
+ */
+static uint64_t place_look_slots(struct dm_conn *conn, uint32_t used, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
 
     if (tx->ring.slot < tx->ring.look || tx->ring.slot + 1 == tx->n_slots)
-        return false;
+        return 0;
     tx->ring.look += ROUND_STEP;
-    return tx->place.is_short && tx->ring.gen % ROUND_FULL != ROUND_FULL - 1 &&
-           2 * used <= tx->ring.slot + 1 && tx->place.most <= tx->ring.slot + 1;
+    if (!tx->place.is_short || tx->ring.gen % ROUND_FULL == ROUND_FULL - 1)
+        return 0;
+    if (2 * used <= tx->ring.slot + 1 && tx->place.most <= tx->ring.slot + 1)
+        return DM_TRAILER_ROUND_END;
+    return len >= ASK_LEN && tx->n_filled - tx->place.asked >= ROUND_STEP ? place_ask(tx) : 0;
 }
 
 uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
@@ -436,13 +443,13 @@ uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
         tx->place.most = used;
     if (len < tx->short_below && place_is_row(tx))
         flags |= DM_TRAILER_SWITCH;
-    if (place_look_slots(conn, used)) {
-        flags |= DM_TRAILER_ROUND_END;
+    flags |= place_look_slots(conn, used, len);
+    if ((flags & DM_TRAILER_ROUND_END) != 0) {
         limit = tx->ring.slot + 1;
         tx->n_avail = place_least(tx->n_avail, 1 + limit - used);
     }
-    tx->place.flags = flags;
-    if (flags != 0)
+    tx->place.flags = flags & ~DM_TRAILER_ASK;
+    if (tx->place.flags != 0)
         tx->ring.end = tx->ring.slot + 1;
     if (tx->n_avail == 1 && limit < tx->n_slots && used >= limit)
         flags |= place_ask(tx);

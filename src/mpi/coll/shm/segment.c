@@ -22,16 +22,17 @@
 #include "util/log.h"
 
 #define SEGMENTS_MAX 32
-#define FIRST_TRY    2 /* blocking collective that makes the segment */
-#define TRY_FACTOR   8
-#define SPACE_MAX    ((size_t)64 << 10)
-#define SPACE_MIN    DM_COLL_SHM_PIECE
-#define SPACE_RANK   ((size_t)16)       /* for each rank: a span, or the least part of a vector */
-#define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
-#define READ_MAX     2                  /* ranks that a rank tries to read: itself, the next */
-#define FEW          16 /* ranks that slots are not populated for before they are used */
-#define FLAT_MAX     8  /* ranks that look at each other */
-#define PAGE         ((size_t)4 << 10)
+#define FIRST_TRY                                                                                  \
+    16 /* blocking collective that makes the segment: it costs as much as so many without it */
+#define TRY_FACTOR 8
+#define SPACE_MAX  ((size_t)64 << 10)
+#define SPACE_MIN  DM_COLL_SHM_PIECE
+#define SPACE_RANK ((size_t)16)       /* for each rank: a span, or the least part of a vector */
+#define DATA_MAX   ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
+#define READ_MAX   2                  /* ranks that a rank tries to read: itself, the next */
+#define FEW        16 /* ranks that slots are not populated for before they are used */
+#define FLAT_MAX   8  /* ranks that look at each other */
+#define PAGE       ((size_t)4 << 10)
 
 /* What a rank thinks of it; the least of all counts. */
 enum { VERDICT_NEVER, VERDICT_LATER, VERDICT_READY };
