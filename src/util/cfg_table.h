@@ -85,7 +85,8 @@
       "bcast=scatter,barrier=tree; empty: by the library's table")                                 \
     X(COLL_SHM, ENUM, "auto", coll_shm,                                                            \
       "auto|yes|no: whether collectives use memory that the processes of a host share; auto: "     \
-      "when a provider reaches peers on this host by sharing memory, too")                         \
+      "from the 16th of a communicator on, when a provider reaches peers on this host by "         \
+      "sharing memory, too; yes: from the second on")                                              \
     X(COLL_FILE, STR, "", coll_file,                                                               \
       "a file of rows by which collectives choose their algorithms; for what it leaves open the "  \
       "library's table holds (" DM_DOC("TUNING.md") ")")                                           \

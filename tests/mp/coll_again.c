@@ -1,4 +1,4 @@
-/* test: np=2,3,7,8 cfg=COLL_SHM=auto|no timeout=90 */
+/* test: np=2,3,7,8 cfg=COLL_SHM=yes|no timeout=90 */
 /*
  * Communicators that are made, used and freed again and again, of several groups, more at a time than segments are
  * kept: each goes on where the segment's communicator before it ended, also when ranks leave at different times.

@@ -1,4 +1,4 @@
-/* test: np=1,2,3,5 cfg=COLL_SHM=auto|no timeout=60 */
+/* test: np=1,2,3,5 cfg=COLL_SHM=yes|no timeout=60 */
 /*
  * Reductions by an operation of the program of types whose extents are far longer than their data, or negative: the
  * memory that they take is that of the data, and the order of the ranks is kept.

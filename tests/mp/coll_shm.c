@@ -1,4 +1,4 @@
-/* test: np=1,2,3,4,8,17 timeout=100 cfg=COLL_SHM=auto|no */
+/* test: np=1,2,3,4,8,17 timeout=100 cfg=COLL_SHM=yes|no */
 /*
  * Blocking collectives around the lengths at which memory that ranks share is used in
  * another way (with the flag, one slot, several, pieces of a slot for each rank), with every root, with types

@@ -1,4 +1,4 @@
-/* test: np=2,3,8 timeout=60 cfg=COLL_SHM=auto|no */
+/* test: np=2,3,8 timeout=60 cfg=COLL_SHM=yes|no */
 /*
  * Collectives with lengths of their own for every pair of ranks, from nothing to what fits no slot of the
  * memory that they share, so that some blocks go one way and some another in the same call; types

@@ -6,8 +6,8 @@
  * everything else. Where processes outnumber cores a rank soon yields, then sleeps, and whoever
  * writes what it waits for wakes it (wait.h).
  *
- * A segment is made, together, at the second blocking collective of a communicator (the first one
- * may be the only one), or later when a process had too many of them; all ranks have it or none
+ * A segment is made, together, at the 16th blocking collective of a communicator (many see few),
+ * or later when a process had too many of them; all ranks have it or none
  * has. That of a communicator that has been freed is taken by the next one of the same group, which
  * goes on with its rounds: what a process knows of the segment is kept with it.
  */

@@ -22,20 +22,25 @@
 #include "util/log.h"
 
 #define SEGMENTS_MAX 32
-#define FIRST_TRY                                                                                  \
-    16 /* blocking collective that makes the segment: it costs as much as so many without it */
-#define TRY_FACTOR 8
-#define SPACE_MAX  ((size_t)64 << 10)
-#define SPACE_MIN  DM_COLL_SHM_PIECE
-#define SPACE_RANK ((size_t)16)       /* for each rank: a span, or the least part of a vector */
-#define DATA_MAX   ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
-#define READ_MAX   2                  /* ranks that a rank tries to read: itself, the next */
-#define FEW        16 /* ranks that slots are not populated for before they are used */
-#define FLAT_MAX   8  /* ranks that look at each other */
-#define PAGE       ((size_t)4 << 10)
+#define FIRST_TRY    16 /* blocking collective that makes the segment: it costs as much as so many */
+#define FIRST_FORCED 2  /* with DATUM_COLL_SHM=yes */
+#define TRY_FACTOR   8
+#define SPACE_MAX    ((size_t)64 << 10)
+#define SPACE_MIN    DM_COLL_SHM_PIECE
+#define SPACE_RANK   ((size_t)16)       /* for each rank: a span, or the least part of a vector */
+#define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
+#define READ_MAX     2                  /* ranks that a rank tries to read: itself, the next */
+#define FEW          16 /* ranks that slots are not populated for before they are used */
+#define FLAT_MAX     8  /* ranks that look at each other */
+#define PAGE         ((size_t)4 << 10)
 
 /* What a rank thinks of it; the least of all counts. */
 enum { VERDICT_NEVER, VERDICT_LATER, VERDICT_READY };
+
+static uint32_t segment_first_try(void)
+{
+    return dm_cfg()->coll_shm == DM_COLL_SHM_YES ? FIRST_FORCED : FIRST_TRY;
+}
 
 static struct dm_coll_shm *coll_shm_new(const struct dm_comm *comm)
 {
@@ -44,7 +49,7 @@ static struct dm_coll_shm *coll_shm_new(const struct dm_comm *comm)
 
     if (shm == NULL)
         return NULL;
-    shm->next_try = FIRST_TRY;
+    shm->next_try = segment_first_try();
     shm->segment.fd = -1;
     shm->nodes = nodes;
     shm->n = nodes->n_local;
@@ -293,7 +298,7 @@ unsigned int dm_coll_shm_try_set_up(struct dm_comm *comm)
 
     if (comm->n_coll == UINT32_MAX)
         return 0;
-    if (++comm->n_coll != (shm != NULL ? shm->next_try : FIRST_TRY))
+    if (++comm->n_coll != (shm != NULL ? shm->next_try : segment_first_try()))
         return 0;
     if (shm == NULL)
         comm->coll = shm = coll_shm_new(comm);
