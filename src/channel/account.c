@@ -76,7 +76,7 @@ void dm_wait_long(struct dm_chan *chan, uint64_t now)
     } else if (wait->fn != NULL) {
         wait->fn(wait->arg);
     }
-    wait->next = now + DM_WAIT_LONG_NS;
+    wait->next = now + wait->every;
 }
 
 uint32_t dm_wait_long_number(const struct dm_chan *chan, uint64_t *since_p)

@@ -1,6 +1,7 @@
 /*
  * What a wait that has become long says of itself: what for, and who could end it. Calls that do not wait know
- * nothing of this; those that do store a pointer, and are asked once they have waited for a tenth of a second.
+ * nothing of this; those that do store a pointer, and are asked once they have waited for a tenth of a
+ * second (with more than 8 ranks on a core: longer).
  */
 #ifndef DM_CHANNEL_ACCOUNT_H
 #define DM_CHANNEL_ACCOUNT_H
@@ -40,7 +41,7 @@ void dm_wait_note_end(struct dm_chan *chan);
 void dm_wait_on_pending(struct dm_chan *chan,
                         void (*report)(const int *n_pending, struct dm_wait_account *account));
 
-/* fn(arg) is called by a wait that is long, and every tenth of a second from then on. One, in progress: it may send. */
+/* fn(arg) is called by a wait that is long, and again and again from then on. One, in progress: it may send. */
 void dm_wait_on_long(struct dm_chan *chan, void (*fn)(void *arg), void *arg);
 /* The number of the long wait that this process is in, and since when (dm_clock_ns); 0: it is in none. */
 uint32_t dm_wait_long_number(const struct dm_chan *chan, uint64_t *since_p);

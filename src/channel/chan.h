@@ -143,8 +143,8 @@ struct dm_chan_turns {
 struct dm_chan_long_wait {
     const int *n_pending;            /* of dm_chan_wait, or NULL */
     const struct dm_wait_note *note; /* of others, or NULL */
-    uint64_t since; /* the first look at the clock; 0: it is short, or there is none */
-    uint64_t next;  /* when it is looked after */
+    uint64_t since;       /* the first look at the clock; 0: it is short, or there is none */
+    uint64_t next, every; /* when it is looked after, and again */
     uint32_t number;
     bool is_timed;       /* DATUM_STATS=calls: */
     uint64_t timed_ns;   /* all waits so far, */

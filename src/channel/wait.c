@@ -19,7 +19,8 @@
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
 #define CROWD         16 /* ranks that rounds of yields are short for, on any number of cores */
-#define YIELDS_MAX_NS 50000000
+#define YIELDS_ROUNDS 4  /* of slices of all ranks of a core */
+#define YIELDS_MAX_NS UINT64_C(500000000)
 #define FREE_LOOK_NS  100000 /* as long as it looks so often */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
 
@@ -113,10 +114,15 @@ void dm_wait_start(struct dm_chan *chan)
     uint64_t n = (uint64_t)chan->job.n_local;
 
     dm_slice_shorten();
+    chan->long_wait.every = DM_WAIT_LONG_NS;
     if (n <= CROWD) /* cores are counted where that matters only: it takes reading files */
         return;
     n /= (uint64_t)(chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores());
-    chan->yields_ns = n * DM_SLICE_NS < YIELDS_MAX_NS ? n * DM_SLICE_NS : YIELDS_MAX_NS;
+    if (n > DM_WAIT_LONG_RANKS)
+        chan->long_wait.every = DM_WAIT_LONG_NS * n / DM_WAIT_LONG_RANKS;
+    chan->yields_ns = YIELDS_ROUNDS * n * DM_SLICE_NS;
+    if (chan->yields_ns > YIELDS_MAX_NS)
+        chan->yields_ns = YIELDS_MAX_NS;
 }
 
 void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind kind,

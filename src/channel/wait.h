@@ -205,8 +205,12 @@ uint32_t dm_wait_n_notified(void);
 /* Sleep outside of the global lock for so long, or until there are more notifications than that. */
 void dm_wait_timed(uint32_t n_notified, uint64_t ns);
 
-/* A wait is long then, and looked after so often (account.h). */
-#define DM_WAIT_LONG_NS UINT64_C(100000000)
+/*
+ * A wait is long then, and looked after so often (account.h); with more than so many ranks on a core that much later:
+ * there all waits are longer, and all look, which takes some 0.1 ms.
+ */
+#define DM_WAIT_LONG_NS    UINT64_C(100000000)
+#define DM_WAIT_LONG_RANKS 8
 
 /* ---- progress threads (DATUM_PROGRESS=thread, threads2), microseconds ---- */
 
