@@ -644,6 +644,26 @@ static void hot_by_length(void)
     close_both();
 }
 
+/* Who sends few long records, and whose peer reads them, is told so, and goes round few slots. */
+static void first_rounds(void)
+{
+    const struct dm_tx *tx;
+    uint32_t most = 0;
+
+    open_both();
+    connect_both();
+    tx = &conn_of(0)->tx;
+    for (int i = 0; i < 40; i++) {
+        send_record(0, 10000);
+        if (tx->ring.slot > most)
+            most = tx->ring.slot;
+    }
+    CHECK(!tx->place.in_cells);
+    CHECK(tx->ring.gen >= 4);
+    CHECK(most <= 12);
+    close_both();
+}
+
 /* Is nothing in the ring of slots, nor in the buffer that they are sent from? */
 static bool slots_are_untouched(const struct dm_conn *conn)
 {
@@ -837,6 +857,7 @@ int main(void)
     fixed("16", hot);
     fixed("64", hot);
     fixed("64", hot_by_length);
+    fixed("64", first_rounds);
     fixed("16", parts);
     fixed("16", whole);
     fixed("4 DATUM_RING_SLOT_SIZE=256", basics);
