@@ -155,8 +155,10 @@ bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t own
 
 void dm_evd_ring_invalidate(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)
 {
-    for (uint64_t i = 0; i < ring->size; i++) {
-        uint64_t pos = head + i;
+    /* who claimed the place at the tail may not have moved that */
+    uint64_t tail = atomic_load(&ring->tail);
+
+    for (uint64_t pos = head; pos <= tail && pos - head < ring->size; pos++) {
         struct dm_evd_slot *slot = dm_evd_ring_slot(ring, pos);
         uint64_t state = dm_slot_state(ring->size, pos, owner, DM_SLOT_CLAIMED);
 
