@@ -69,12 +69,13 @@ static const struct event_type types[DM_EVENT_N] = {
                        1,
                        {FIRST},
                        {"process"}},
-    [DM_EVENT_LONG_WAIT] = {"long wait",
-                            "a call has waited for a tenth of a second, and for each one more",
-                            MPI_T_BIND_NO_OBJECT,
-                            1,
-                            {NUMBER},
-                            {"microseconds so far"}},
+    [DM_EVENT_LONG_WAIT] =
+        {"long wait",
+         "a call has waited for a tenth of a second (longer with many ranks on a core), and for each one more",
+         MPI_T_BIND_NO_OBJECT,
+         1,
+         {NUMBER},
+         {"microseconds so far"}},
 };
 
 static struct MPIR_T_enum_s enums[DM_EVENT_N];

@@ -26,6 +26,7 @@
 /* Blocks made at a time: as many as windows have already, as the heads fill this, and no more than that. */
 #define BATCH_LEN  ((size_t)16 << 10)
 #define BATCH_MOST 16
+#define BATCH_FILE ((size_t)512 << 20) /* bytes, most of them never touched */
 #define KEPT_MOST  64
 #define CLEAR_LEN  ((size_t)1 << 20) /* longer heads are given back instead of cleared */
 
@@ -194,12 +195,14 @@ static void shared_layout(const struct dm_win *win, struct dm_rma_node *node)
 
 /* ---- making it ---- */
 
-static uint32_t ctl_batch(size_t head_len)
+static uint32_t ctl_batch(const struct dm_node_blocks *one)
 {
-    uint32_t n = (uint32_t)(BATCH_LEN / head_len);
+    size_t n = BATCH_LEN / one->head_len, most = BATCH_FILE / (one->head_len + one->tail_len);
 
     n = n > dm_rma_state.n_blocks ? n : dm_rma_state.n_blocks;
-    return n > BATCH_MOST ? BATCH_MOST : n > 0 ? n : 1;
+    most = most < BATCH_MOST ? most : BATCH_MOST;
+    n = n < most ? n : most;
+    return n > 0 ? (uint32_t)n : 1;
 }
 
 /* Make several, of which the first one is this window's. */
@@ -210,9 +213,15 @@ static int ctl_make(const struct dm_win *win, struct dm_rma_node *node)
 
     if (node->n == 1) /* nobody else is to map it */
         return dm_node_segment_alone(&node->segment, blocks.head_len);
-    blocks.n = node->n_made = ctl_batch(blocks.head_len);
+    blocks.n = ctl_batch(&blocks);
     err =
         dm_node_segment_make(&node->segment, "datum-ctl", dm_node_blocks_len(&blocks), &node->file);
+    if (err != DM_OK && blocks.n > 1) { /* limits of file length, address space */
+        blocks.n = 1;
+        err = dm_node_segment_make(&node->segment, "datum-ctl", dm_node_blocks_len(&blocks),
+                                   &node->file);
+    }
+    node->n_made = blocks.n;
     return err == DM_OK ? dm_node_segment_cut(&node->segment, &blocks) : err;
 }
 
