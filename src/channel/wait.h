@@ -164,6 +164,7 @@ static inline void dm_wait_short(uint32_t *n)
  * between clocks.
  */
 #define DM_WAIT_ASSIST_NS    1200
+#define DM_WAIT_ASSIST_BYTES 1 /* and a ns for so many bytes */
 #define DM_WAIT_ASSIST_LOOKS 64
 /*
  * An active-message get whose reply has not come is done by RDMA; and so are others after a reply

@@ -40,12 +40,6 @@ struct acc_walk {
     struct dm_type *target_type;
 };
 
-/* Contiguous elements of one basic type on both sides. */
-struct acc_plain {
-    struct dm_rma_update update;
-    struct acc_walk *walk;
-};
-
 /* Send the packet filled so far. */
 static int send_filled(struct acc_walk *w)
 {
@@ -234,11 +228,6 @@ static int acc_runs(struct acc_walk *w)
     return err != DM_OK ? err : send_filled(w);
 }
 
-static int acc_send_fetch(const struct dm_rma_update *u)
-{
-    return acc_runs(dm_container_of(u, struct acc_plain, update)->walk);
-}
-
 /* Are these elements of one basic type without gaps, on both sides? */
 static bool acc_is_plain(const struct dm_type *type, const struct dm_type *target_type)
 {
@@ -250,20 +239,19 @@ static int acc_start_plain(struct acc_walk *w, size_t n)
 {
     bool has_data = w->type != NULL, is_fetch = w->result_type != NULL;
     size_t len = n * (size_t)w->target_type->size;
-    struct acc_plain p = {
-        .update = {.call = w->call,
-                   .acc = dm_rma_acc_header(w->call, w->op->obj.handle, is_fetch ? DM_RMA_FETCH : 0,
-                                            has_data ? len : 0),
-                   .n = n,
-                   .data = has_data ? w->origin : NULL,
-                   .result = w->result,
-                   .send = is_fetch ? acc_send_fetch : dm_rma_update_send},
-        .walk = w,
+    struct dm_rma_update u = {
+        .call = w->call,
+        .acc = dm_rma_acc_header(w->call, w->op->obj.handle, is_fetch ? DM_RMA_FETCH : 0,
+                                 has_data ? len : 0),
+        .n = n,
+        .data = has_data ? w->origin : NULL,
+        .result = w->result,
+        .send = is_fetch ? dm_rma_update_send_fetch : dm_rma_update_send,
     };
 
-    p.update.acc.offset = w->offset;
-    p.update.acc.basic = w->target_type->basic;
-    return dm_rma_update_start(&p.update);
+    u.acc.offset = w->offset;
+    u.acc.basic = w->target_type->basic;
+    return dm_rma_update_start(&u);
 }
 
 int dm_rma_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,

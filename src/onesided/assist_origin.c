@@ -188,10 +188,10 @@ static void item_redo(const struct dm_rma_call *call, const struct dm_rma_assist
         dm_rma_xfer_fail(call, err);
 }
 
-/* Has the target executed this slot, within DM_WAIT_ASSIST_NS? */
+/* Has the target executed this slot, before another path would have done it? */
 static bool slot_poll(const struct dm_win *win, const struct dm_rma_assist_slot *e)
 {
-    uint64_t until = dm_clock_ns() + DM_WAIT_ASSIST_NS;
+    uint64_t until = dm_clock_ns() + DM_WAIT_ASSIST_NS + e->len / DM_WAIT_ASSIST_BYTES;
 
     do {
         for (int i = 0; i < DM_WAIT_ASSIST_LOOKS; i++) {

@@ -108,6 +108,8 @@ int dm_rma_wait(struct dm_win *win, int rank, const int *count)
 
 void dm_rma_poll_others(struct dm_win *win)
 {
+    if (win->node != NULL)
+        dm_rma_assist_execute(win->node);
     if ((++win->pending.n_polls & 63) == 0)
         dm_chan_progress_test(dm_world.chan);
 }

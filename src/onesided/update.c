@@ -18,12 +18,26 @@
 #include "util/copy.h"
 #include "util/log.h"
 
-#define RECORD_SPARE 256 /* bytes of a record that are left to headers */
-#define LONG_SKIPS   3   /* long updates at most before it is tried again if the target executes */
+#define RECORD_SPARE 256  /* bytes of a record that are left to headers */
+#define LONG_SKIPS   7    /* long updates at most before it is tried again if the target executes */
+#define ASSIST_PIECE 8192 /* of a long update: the target combines one while the next is copied */
 
 static size_t update_len(const struct dm_rma_update *u)
 {
     return u->n * (size_t)dm_type_get(u->acc.basic)->size;
+}
+
+/* The first n elements are under way: what is left of it. */
+static void update_skip(struct dm_rma_update *u, size_t n)
+{
+    const struct dm_type *type = dm_type_get(u->acc.basic);
+    size_t len = n * (size_t)type->size;
+
+    u->n -= n;
+    u->acc.offset += n * (size_t)type->extent;
+    u->data += u->data != NULL ? len : 0;
+    u->result += u->result != NULL ? len : 0;
+    u->acc.pkt.data_len = u->data != NULL ? (uint32_t)update_len(u) : 0;
 }
 
 /* ---- by the provider's atomic operations ---- */
@@ -33,7 +47,7 @@ static bool update_is_word(const struct dm_rma_update *u)
     return dm_rma_is_word(u->call->win, u->acc.basic, u->acc.offset);
 }
 
-static int update_words(const struct dm_rma_update *u)
+static int update_words(struct dm_rma_update *u)
 {
     return dm_rma_update_words(u->call, dm_op_get(u->acc.op), (u->acc.pkt.flags & DM_RMA_SWAP) != 0,
                                u->acc.offset, u->n, u->acc.basic, u->data, u->result);
@@ -48,12 +62,41 @@ static bool update_may_assist(const struct dm_rma_update *u)
     return dm_rma_lrank(u->call->win, u->call->target) >= 0 && type->size == type->extent;
 }
 
-static int update_assist(const struct dm_rma_update *u)
+/* The first n elements; is_awaited: not with those behind them. */
+static bool assist_piece(const struct dm_rma_update *u, size_t n, bool is_awaited)
 {
-    return dm_rma_assist(u->call, DM_ASSIST_UPDATE, &u->acc, u->data, u->result,
-                         u->result != NULL ? update_len(u) : 0)
-               ? DM_OK
-               : DM_EAGAIN;
+    bool (*assist)(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
+                   const struct dm_pkt_rma_acc *acc, const void *data, void *result,
+                   size_t result_len) = is_awaited ? dm_rma_assist_now : dm_rma_assist;
+    size_t len = n * (size_t)dm_type_get(u->acc.basic)->size;
+    struct dm_pkt_rma_acc acc = u->acc;
+
+    if (n < u->n)
+        acc.pkt.data_len = u->data != NULL ? (uint32_t)len : 0;
+    return assist(u->call, DM_ASSIST_UPDATE, &acc, u->data, u->result, u->result != NULL ? len : 0);
+}
+
+/*
+ * A long one goes in pieces. It is tried more often than others, as the way without the target is slow; not
+ * much is copied for one that does not come.
+ */
+static int update_assist(struct dm_rma_update *u)
+{
+    struct dm_backoff *backoff = &u->call->win->peers[u->call->target].assist_backoff;
+    size_t most = u->n;
+
+    if (update_len(u) > DM_RMA_ASSIST_BYTES) {
+        most = ASSIST_PIECE / (size_t)dm_type_get(u->acc.basic)->size;
+        backoff->left = backoff->left < LONG_SKIPS ? backoff->left : LONG_SKIPS;
+    }
+    while (u->n > 0) {
+        size_t n = u->n < most ? u->n : most;
+
+        if (!assist_piece(u, n, n < u->n && backoff->last > 0))
+            return DM_EAGAIN;
+        update_skip(u, n);
+    }
+    return DM_OK;
 }
 
 /* ---- without the target: get-modify-put ---- */
@@ -64,24 +107,10 @@ static bool update_is_guarded(const struct dm_rma_update *u)
            !dm_rma_is_busy(u->call->win, u->call->target);
 }
 
-/* Does the target execute assists? One that does nothing finds out; seldom where it did not. */
-static bool update_probe(const struct dm_rma_update *u)
-{
-    const struct dm_pkt_rma_acc nothing = {
-        .op = MPI_REPLACE, .offset = u->acc.offset, .basic = MPI_BYTE};
-    struct dm_backoff *backoff = &u->call->win->peers[u->call->target].assist_backoff;
-
-    backoff->left = backoff->left < LONG_SKIPS ? backoff->left : LONG_SKIPS;
-    return dm_rma_assist_now(u->call, DM_ASSIST_PUT, &nothing, "", NULL, 0);
-}
-
-static int update_get_modify_put(const struct dm_rma_update *u)
+static int update_get_modify_put(struct dm_rma_update *u)
 {
     int err;
 
-    /* long updates: packets, if the target is there to apply them */
-    if (update_len(u) > DM_RMA_ASSIST_BYTES && update_probe(u))
-        return DM_EAGAIN;
     return dm_rma_get_modify_put(u->call, &u->acc, u->n, u->data, u->result, &err) ? err
                                                                                    : DM_EAGAIN;
 }
@@ -95,7 +124,7 @@ static bool update_may_defer(const struct dm_rma_update *u)
            dm_rma_prefers_packets(u->call->win, u->call->target);
 }
 
-static int update_defer(const struct dm_rma_update *u)
+static int update_defer(struct dm_rma_update *u)
 {
     return dm_rma_defer(u->call, &u->acc, u->data);
 }
@@ -106,7 +135,7 @@ static bool update_may_send(const struct dm_rma_update *u)
     return true;
 }
 
-static int update_send(const struct dm_rma_update *u)
+static int update_send(struct dm_rma_update *u)
 {
     return u->send(u);
 }
@@ -115,18 +144,18 @@ static int update_send(const struct dm_rma_update *u)
 
 /*
  * The first row that is usable, up to its number of bytes, is taken. Its start may return
- * DM_EAGAIN: nothing was done, and the next row follows.
+ * DM_EAGAIN: what is left of the update was not done, and the next row follows.
  */
 static const struct {
     enum dm_rma_path path;
     size_t max_len;
     bool (*is_usable)(const struct dm_rma_update *u);
-    int (*start)(const struct dm_rma_update *u);
+    int (*start)(struct dm_rma_update *u);
 } update_paths[] = {
     /* an adapter's transfer for each element; nobody else updates these elements */
     {DM_PATH_ATOMIC, SIZE_MAX, update_is_word, update_words},
     /* a store and a doorbell; a waiting target combines it in its next pass */
-    {DM_PATH_ASSIST, DM_RMA_ASSIST_BYTES, update_may_assist, update_assist},
+    {DM_PATH_ASSIST, SIZE_MAX, update_may_assist, update_assist},
     /* two system calls, and the exclusive lock */
     {DM_PATH_GET_MODIFY_PUT, SIZE_MAX, update_is_guarded, update_get_modify_put},
     /* a copy; no packet of its own for the synchronization behind it */
@@ -135,13 +164,14 @@ static const struct {
     {DM_PATH_PACKETS, SIZE_MAX, update_may_send, update_send},
 };
 
-int dm_rma_update_start(const struct dm_rma_update *u)
+int dm_rma_update_start(struct dm_rma_update *u)
 {
-    size_t len = update_len(u);
     int err = DM_EAGAIN;
 
     for (size_t i = 0; i < sizeof(update_paths) / sizeof(update_paths[0]) && err == DM_EAGAIN;
          i++) {
+        size_t len = update_len(u);
+
         /* assists are not overtaken by another path */
         if (update_paths[i].path != DM_PATH_ASSIST)
             dm_rma_assist_flush(u->call->win, u->call->target);
@@ -170,7 +200,7 @@ static size_t longest_now(const struct dm_win *win, int target)
 int dm_rma_update_send(const struct dm_rma_update *u)
 {
     size_t step = longest_now(u->call->win, u->call->target);
-    size_t size = (size_t)dm_type_get(u->acc.basic)->size, len = u->acc.pkt.data_len;
+    size_t size = (size_t)dm_type_get(u->acc.basic)->size, len = update_len(u);
     struct dm_pkt_rma_acc piece = u->acc;
     const char *data = u->data;
 
@@ -222,7 +252,7 @@ static int send_fetch_piece(const struct dm_rma_call *call, const struct dm_pkt_
     return err;
 }
 
-static int send_fetch_pieces(const struct dm_rma_update *u)
+int dm_rma_update_send_fetch(const struct dm_rma_update *u)
 {
     size_t size = (size_t)dm_type_get(u->acc.basic)->size, n = u->n;
     struct dm_pkt_rma_acc head = u->acc;
@@ -237,7 +267,7 @@ static int send_fetch_pieces(const struct dm_rma_update *u)
                                                   : 0;
 
         err = send_fetch_piece(u->call, &head, part, data, len, result);
-        data += len;
+        data += data != NULL ? len : 0;
         result += part * size;
         head.offset += part * size;
         n -= part;
@@ -256,7 +286,7 @@ int dm_rma_update_redo(const struct dm_rma_call *call, const struct dm_pkt_rma_a
         .n = (is_fetch ? result_len : acc->pkt.data_len) / size,
         .data = data,
         .result = is_fetch ? result : NULL,
-        .send = is_fetch ? send_fetch_pieces : dm_rma_update_send,
+        .send = is_fetch ? dm_rma_update_send_fetch : dm_rma_update_send,
     };
     int err;
 

@@ -15,7 +15,7 @@ struct dm_rma_update {
     const struct dm_rma_call *call;
     struct dm_pkt_rma_acc acc;
     size_t n;         /* elements */
-    const char *data; /* acc.pkt.data_len bytes of operands, packed; NULL with MPI_NO_OP */
+    const char *data; /* operands of n elements, packed (DM_RMA_SWAP: two); NULL with MPI_NO_OP */
     char *result;     /* with DM_RMA_FETCH: gets what was there, packed; else NULL */
     int (*send)(const struct dm_rma_update *u);
 };
@@ -35,10 +35,11 @@ static inline struct dm_pkt_rma_acc dm_rma_acc_header(const struct dm_rma_call *
     };
 }
 
-/* Start it, by the first path that can be taken. */
-int dm_rma_update_start(const struct dm_rma_update *u);
-/* As packets: data without a result. */
+/* Start it, by the first path that can be taken; u becomes what is left of it for the last one. */
+int dm_rma_update_start(struct dm_rma_update *u);
+/* As packets: data without a result; with one. */
 int dm_rma_update_send(const struct dm_rma_update *u);
+int dm_rma_update_send_fetch(const struct dm_rma_update *u);
 /* What an assist of kind update was to do, after it was cancelled. Waits. */
 int dm_rma_update_redo(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                        const char *data, char *result, size_t result_len);

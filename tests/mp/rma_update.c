@@ -22,11 +22,41 @@ struct part {
     long many[LONGS];
 };
 static struct part *part;
-static long ones[LONGS], old[LONGS];
+static long ones[LONGS], steps[LONGS], old[LONGS];
 
 static MPI_Aint at(const void *field)
 {
     return (const char *)field - (const char *)part;
+}
+
+/* What was there: each element has its own step, unless vectors add to some as well. */
+static void check_old(int has_vectors)
+{
+    for (int i = 0; i < LONGS && mp_failures == 0; i++) {
+        CHECK(old[i] >= 0);
+        CHECK(has_vectors || old[i] % steps[i] == 0);
+    }
+}
+
+/* More than is updated in one go, by calls with and without a result. */
+static void update_many(MPI_Win win, int has_vectors)
+{
+    MPI_Request req;
+
+    MUST(MPI_Get_accumulate(steps, LONGS, MPI_LONG, old, LONGS, MPI_LONG, 0, at(part->many), LONGS,
+                            MPI_LONG, MPI_SUM, win));
+    MUST(MPI_Win_flush(0, win));
+    check_old(has_vectors);
+    MUST(MPI_Accumulate(steps, LONGS, MPI_LONG, 0, at(part->many), LONGS, MPI_LONG, MPI_SUM, win));
+    MUST(MPI_Win_flush(0, win));
+    MUST(MPI_Rget_accumulate(NULL, 0, MPI_LONG, old, LONGS, MPI_LONG, 0, at(part->many), LONGS,
+                             MPI_LONG, MPI_NO_OP, win, &req));
+    MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
+    check_old(has_vectors);
+    MUST(MPI_Raccumulate(steps, LONGS, MPI_LONG, 0, at(part->many), LONGS, MPI_LONG, MPI_SUM, win,
+                         &req));
+    MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
+    MUST(MPI_Win_flush(0, win));
 }
 
 /* Every call at rank 0; a type with holes is for one that comes. */
@@ -54,12 +84,7 @@ static void update(MPI_Win win, int has_holes)
         MUST(MPI_Compare_and_swap(&want, &was, &seen, MPI_LONG, 0, at(&part->swapped), win));
         MUST(MPI_Win_flush(0, win));
     } while (seen != was);
-    MUST(MPI_Get_accumulate(ones, LONGS, MPI_LONG, old, LONGS, MPI_LONG, 0, at(part->many), LONGS,
-                            MPI_LONG, MPI_SUM, win));
-    MUST(MPI_Win_flush(0, win));
-    CHECK(old[0] >= 0 && old[LONGS - 1] >= 0);
-    MUST(MPI_Accumulate(ones, LONGS, MPI_LONG, 0, at(part->many), LONGS, MPI_LONG, MPI_SUM, win));
-    MUST(MPI_Win_flush(0, win));
+    update_many(win, has_holes);
 }
 
 static void look(MPI_Win win, long n_updates, int has_holes)
@@ -71,7 +96,7 @@ static void look(MPI_Win win, long n_updates, int has_holes)
     CHECK_EQ(part->pair.value, has_holes ? mp_size - 1 : 0);
     CHECK_EQ(part->pair.place, has_holes ? mp_size - 1 : 0);
     for (int i = 0; i < LONGS && mp_failures == 0; i++)
-        CHECK_EQ(part->many[i], 2 * n_updates);
+        CHECK_EQ(part->many[i], 3 * n_updates * steps[i]);
     MUST(MPI_Win_unlock(0, win));
 }
 
@@ -155,8 +180,10 @@ int main(int argc, char **argv)
 
     mp_start(&argc, &argv);
     part = malloc(sizeof(*part));
-    for (int i = 0; i < LONGS; i++)
+    for (int i = 0; i < LONGS; i++) {
         ones[i] = 1;
+        steps[i] = 1 + i % 97;
+    }
     MUST(MPI_Win_create(part, sizeof(*part), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     computing(win);
     together(win);
