@@ -3,8 +3,10 @@
  * Blocking collectives around the lengths at which memory that ranks share is used in
  * another way (with the flag, one slot, several, pieces of a slot for each rank), with every root, with types
  * that have gaps, MPI_IN_PLACE and an operation that does not commute; many communicators at
- * once, more than there is such memory for; communicators made and freed in a loop.
+ * once, more than there is such memory for; communicators made and freed in a loop; roots that run ahead.
  */
+#include <sched.h>
+
 #include "coll_test.h"
 
 #define N_LENGTHS 12
@@ -319,6 +321,41 @@ static void loops(void)
     }
 }
 
+/* A length of a few words, most often, or of more. */
+static int ahead_len(int i)
+{
+    return i % 11 == 5 ? 200 : i % 301 == 100 ? 3000 : 1 + i % 12;
+}
+
+/*
+ * Calls that nobody waits in but who reads, for as many rounds as it takes to go round all slots that there are,
+ * more in the later rounds: no root overtakes who reads slowly.
+ */
+static void ahead(int n_calls)
+{
+    static long in[3000], out[3000];
+
+    for (int i = 0; i < n_calls && mp_failures == 0; i++) {
+        int len = ahead_len(i), root = i / 700 % n;
+
+        for (int k = 0; k < len; k++)
+            out[k] = in[k] = rank == root ? 10L * i + k : -1;
+        if (i % 70 == 69 && rank != root)
+            sched_yield();
+        if (i % 3 != 2) {
+            MUST(MPI_Bcast(in, len, MPI_LONG, root, comm));
+            CHECK_EQ(in[0], 10L * i);
+            CHECK_EQ(in[len - 1], 10L * i + len - 1);
+        } else {
+            out[0] = i;
+            out[len - 1] = i + 1;
+            MUST(MPI_Reduce(out, in, len, MPI_LONG, MPI_SUM, root, comm));
+            CHECK(rank != root || in[len - 1] == (i + 1L) * n);
+        }
+    }
+    MUST(MPI_Barrier(comm));
+}
+
 int main(int argc, char **argv)
 {
     mp_start(&argc, &argv);
@@ -332,6 +369,7 @@ int main(int argc, char **argv)
     everything(n <= 8);
     many_comms();
     loops();
+    ahead(n <= 8 ? 5000 : 2000);
     /* ranks in another order, and not all of them */
     MUST(MPI_Comm_split(MPI_COMM_WORLD, mp_rank % 2, -mp_rank, &comm));
     MPI_Comm_rank(comm, &rank);

@@ -34,11 +34,11 @@ struct dm_coll_shm {
     const int *ranks;                /* and what they are in the communicator, ascending */
     const struct dm_node_map *nodes; /* the communicator's */
     uint64_t round;
-    uint64_t n_barriers;                   /* value of n_arrived after the barriers before */
-    uint64_t n_works;                      /* those of them with work */
-    uint64_t n_finished;                   /* all ranks have finished this round, as far as known */
-    uint64_t written[DM_COLL_SHM_SLOTS];   /* rounds that I have claimed my slots for last, */
-    uint64_t written_big[DM_COLL_SHM_BIG]; /* and their large parts */
+    uint64_t n_barriers;                 /* value of n_arrived after the barriers before */
+    uint64_t n_works;                    /* those of them with work */
+    uint64_t n_finished;                 /* all ranks have finished this round, as far as known */
+    uint64_t written[DM_COLL_SHM_SLOTS]; /* rounds that I have claimed my slots for last, */
+    uint64_t written_mid[DM_COLL_SHM_MIDDLES], written_big[DM_COLL_SHM_BIG]; /* and longer ones */
     uint64_t n_moved;        /* bytes that all ranks together have to move in this collective */
     uint32_t n_rounds;       /* of a collective where all must count alike; else 0 */
     bool is_oversubscribed;  /* processes outnumber cores, somewhere on the node */

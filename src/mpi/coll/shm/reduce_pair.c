@@ -170,8 +170,7 @@ static bool pair_reduce_read(struct pair *p, uint64_t from, size_t at, char *spa
 /* Has the other posted its next piece? */
 static inline bool pair_has_next(const struct pair *p)
 {
-    const struct dm_coll_shm_head *head =
-        &p->shm->shared->ranks[p->other].heads[(p->shm->round + 1) % DM_COLL_SHM_SLOTS];
+    const struct dm_coll_shm_head *head = dm_coll_shm_head_of(p->shm, p->other, p->shm->round + 1);
 
     return atomic_load_explicit(&head->round, memory_order_acquire) > p->shm->round;
 }

@@ -49,13 +49,14 @@ static DM_NOINLINE void slot_populate(struct dm_coll_shm *shm, size_t len)
 
 bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *shm, size_t len)
 {
-    uint64_t *written = &shm->written[shm->round % DM_COLL_SHM_SLOTS], need = *written;
+    uint64_t *written = &shm->written[dm_coll_shm_slot(shm->round)], need = *written;
 
     *written = shm->round;
     if (dm_unlikely(len > shm->n_populated))
         slot_populate(shm, len);
-    if (len > DM_COLL_SHM_MID) {
-        written = &shm->written_big[shm->round % DM_COLL_SHM_BIG];
+    if (len > DM_COLL_SHM_INLINE) {
+        written = len > DM_COLL_SHM_MID ? &shm->written_big[shm->round % DM_COLL_SHM_BIG]
+                                        : &shm->written_mid[shm->round % DM_COLL_SHM_MIDDLES];
         need = *written > need ? *written : need;
         *written = shm->round;
     }
@@ -133,7 +134,7 @@ static bool barrier_arrive(struct dm_coll_shm *shm, const struct dm_coll_shm_wor
 static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *shm,
                             const struct dm_coll_shm_work *work)
 {
-    struct dm_coll_shm_head *over = &shm->shared->barriers[shm->round % DM_COLL_SHM_SLOTS];
+    struct dm_coll_shm_head *over = &shm->shared->overs[shm->round % DM_COLL_SHM_FEW];
     int n_each = shm->n <= ALONE ? shm->n : GROUP;
 
     shm->n_barriers += (uint64_t)shm->n;

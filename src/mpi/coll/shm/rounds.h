@@ -1,7 +1,6 @@
 /*
- * Rounds on a segment: in round r a rank may write its slot number r % DM_COLL_SHM_SLOTS and post
- * it, wait for posts of others and read their slots, and finish the round. A slot is written
- * again when all have finished the round that it was written in; that every rank posts what
+ * Rounds on a segment: in a round a rank may write its slot for it and post it, wait for posts of
+ * others and read their slots, and finish the round. A slot is written again when all have finished the round that it was written in; that every rank posts what
  * others wait for makes this true without asking, in most rounds.
  *
  * Functions that return false, or NULL: the run has failed and is stopped.
@@ -11,6 +10,22 @@
 
 #include "mpi/coll/shm/coll_shm.h"
 
+/* Which of its slots a rank uses in a round; and the head. */
+static inline uint64_t dm_coll_shm_slot(uint64_t round)
+{
+    return round % (round < DM_COLL_SHM_FEW_UNTIL ? DM_COLL_SHM_FEW : DM_COLL_SHM_SLOTS);
+}
+static inline struct dm_coll_shm_head *dm_coll_shm_head_of(const struct dm_coll_shm *shm, int lrank,
+                                                           uint64_t round)
+{
+    struct dm_coll_shm_rank *ranks = shm->shared->ranks;
+    uint64_t slot = dm_coll_shm_slot(round);
+
+    if (slot < DM_COLL_SHM_FEW)
+        return &ranks[lrank].heads[slot];
+    return (struct dm_coll_shm_head *)(void *)&ranks[shm->n] + (size_t)lrank * DM_COLL_SHM_MORE +
+           (slot - DM_COLL_SHM_FEW);
+}
 /* The next round; and mine to write: my slot in it is free for so many bytes. */
 static inline void dm_coll_shm_next(struct dm_coll_shm *shm)
 {
@@ -23,15 +38,15 @@ bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *shm, size_t len);
  */
 static inline struct dm_coll_shm_head *dm_coll_shm_head(const struct dm_coll_shm *shm, int lrank)
 {
-    return &shm->shared->ranks[lrank].heads[shm->round % DM_COLL_SHM_SLOTS];
+    return dm_coll_shm_head_of(shm, lrank, shm->round);
 }
 static inline char *dm_coll_shm_slot_data_at(const struct dm_coll_shm *shm, int lrank,
                                              uint64_t round, size_t len)
 {
     if (len <= DM_COLL_SHM_INLINE)
-        return shm->shared->ranks[lrank].heads[round % DM_COLL_SHM_SLOTS].data;
+        return dm_coll_shm_head_of(shm, lrank, round)->data;
     if (len <= DM_COLL_SHM_MID)
-        return dm_coll_shm_mids(shm, lrank) + round % DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
+        return dm_coll_shm_mids(shm, lrank) + round % DM_COLL_SHM_MIDDLES * DM_COLL_SHM_MID;
     return dm_coll_shm_bigs(shm, lrank) + round % DM_COLL_SHM_BIG * shm->space;
 }
 static inline char *dm_coll_shm_slot_data(const struct dm_coll_shm *shm, int lrank, size_t len)

@@ -67,7 +67,9 @@ static struct dm_coll_shm *coll_shm_new(const struct dm_comm *comm)
 static size_t segment_lay_out(struct dm_coll_shm *shm)
 {
     size_t n = (size_t)shm->n;
-    size_t ranks = sizeof(*shm->shared) + n * sizeof(shm->shared->ranks[0]);
+    size_t ranks =
+        sizeof(*shm->shared) + n * (sizeof(shm->shared->ranks[0]) +
+                                    DM_COLL_SHM_MORE * sizeof(shm->shared->ranks[0].heads[0]));
     size_t left = DATA_MAX / n > DM_COLL_SHM_MIDS ? DATA_MAX / n - DM_COLL_SHM_MIDS : 0;
 
     shm->space = left / DM_COLL_SHM_BIG / PAGE * PAGE;

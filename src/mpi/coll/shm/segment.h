@@ -2,7 +2,7 @@
  * What a segment holds: for each local rank its slots, and words that others look at.
  *
  * The head of a slot has the number of its round and short data, in the same cache lines. Longer
- * data lie behind all heads: DM_COLL_SHM_SLOTS places of DM_COLL_SHM_MID bytes for each rank,
+ * data lie behind all heads: DM_COLL_SHM_MIDDLES places of DM_COLL_SHM_MID bytes for each rank,
  * then DM_COLL_SHM_BIG places for more.
  */
 #ifndef DM_MPI_COLL_SHM_SEGMENT_H
@@ -15,12 +15,17 @@
 #include "mpi/node/split.h"
 #include "util/port.h"
 
-#define DM_COLL_SHM_SLOTS  16 /* rounds that a rank can be ahead of others, */
-#define DM_COLL_SHM_BIG    4  /* and with data of more than DM_COLL_SHM_MID bytes */
-#define DM_COLL_SHM_INLINE 96 /* bytes in the head of a slot */
-#define DM_COLL_SHM_MID    2048
-#define DM_COLL_SHM_MIDS   ((size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID)
-#define DM_COLL_SHM_PIECE  ((size_t)4096) /* at least; what a slot has space for in any case */
+#define DM_COLL_SHM_SLOTS   64 /* rounds that a rank can be ahead of others, */
+#define DM_COLL_SHM_MIDDLES 16 /* with data of more than DM_COLL_SHM_INLINE bytes, */
+#define DM_COLL_SHM_BIG     4  /* and with more than DM_COLL_SHM_MID */
+#define DM_COLL_SHM_INLINE  96 /* bytes in the head of a slot */
+#define DM_COLL_SHM_MID     2048
+#define DM_COLL_SHM_MIDS    ((size_t)DM_COLL_SHM_MIDDLES * DM_COLL_SHM_MID)
+#define DM_COLL_SHM_PIECE   ((size_t)4096) /* at least; what a slot has space for in any case */
+/* New memory costs page faults in each process: so many slots are used in the first rounds. */
+#define DM_COLL_SHM_FEW       16
+#define DM_COLL_SHM_FEW_UNTIL 1024
+#define DM_COLL_SHM_MORE      (DM_COLL_SHM_SLOTS - DM_COLL_SHM_FEW)
 
 /* Head of a slot: the post of one rank in a round. */
 struct dm_coll_shm_head {
@@ -60,17 +65,17 @@ struct dm_coll_shm_rank {
     struct dm_coll_shm_word
         n_group; /* of the group that begins here: that have come to its work, ever */
     struct dm_coll_shm_split split;
-    struct dm_coll_shm_head heads[DM_COLL_SHM_SLOTS];
+    struct dm_coll_shm_head heads[DM_COLL_SHM_FEW];
 };
 
 struct dm_coll_shm_shared {
     struct dm_coll_shm_word is_broken; /* a rank has given up: so must all others; its tag and 1 */
     struct dm_coll_shm_word n_asleep;
-    struct dm_coll_shm_word n_arrived; /* ranks that have come to barriers, ever */
-    uint32_t n_kept;                   /* of mpi/node/kept.h */
-    struct dm_coll_shm_head barriers[DM_COLL_SHM_SLOTS]; /* round: its barrier is over */
+    struct dm_coll_shm_word n_arrived;              /* ranks that have come to barriers, ever */
+    uint32_t n_kept;                                /* of mpi/node/kept.h */
+    struct dm_coll_shm_head overs[DM_COLL_SHM_FEW]; /* round: its barrier is over */
     struct dm_coll_shm_rank ranks[];
-    /* then, page-aligned, the slots' data */
+    /* then the other heads of each rank; then, page-aligned, the slots' data */
 };
 
 #endif
