@@ -21,6 +21,15 @@
 #include "mpi/node/node.h"
 #include "mpi/node/segment.h"
 #include "util/backoff.h"
+#include "util/trial.h"
+
+/* Lengths of split copies: up to 64, 128, 256, 512 KiB, more; and how one is copied. */
+#define DM_COLL_SHM_TRIALS 5
+enum dm_coll_shm_way { DM_COLL_SHM_SPLIT, DM_COLL_SHM_ALONE };
+struct dm_coll_shm_learnt {
+    struct dm_backoff backoff;
+    struct dm_trial trials[DM_COLL_SHM_TRIALS]; /* ns a byte */
+};
 
 enum dm_coll_shm_state { DM_COLL_SHM_NONE, DM_COLL_SHM_READY, DM_COLL_SHM_NEVER };
 
@@ -45,7 +54,7 @@ struct dm_coll_shm {
     bool can_read;           /* each others' memory (dm_host_vm_read) */
     bool is_flat;            /* barriers by looking at everybody's post */
     unsigned int n_overlong; /* waits that were too long to yield for, less shorter ones */
-    struct dm_backoff split_backoff;
+    struct dm_coll_shm_learnt split;
     size_t space; /* bytes in a slot, at most */
     size_t
         n_populated; /* of them in each of mine that are there; also of none where few read them */

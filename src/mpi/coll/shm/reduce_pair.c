@@ -10,7 +10,7 @@
 #include "mpi/coll/shm/split_copy.h"
 #include "util/host.h"
 
-#define PIECE  ((size_t)64 << 10) /* bytes, at most: stays in the cache until it is reduced */
+#define PIECE  ((size_t)512 << 10) /* bytes, at most: stays in the cache until it is reduced */
 #define ROUNDS UINT32_MAX /* of shm->n_rounds: unlike any number of rounds of a vector in slots */
 
 struct pair {

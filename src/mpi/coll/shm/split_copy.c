@@ -5,12 +5,13 @@
 #include "mpi/coll/shm/split_copy.h"
 
 #include "channel/wait.h"
+#include "mpi/coll/shm/cma.h"
 #include "mpi/coll/shm/rounds.h"
 #include "mpi/coll/shm/wait.h"
 #include "util/clock.h"
 #include "util/host.h"
 
-#define PIECE_MAX ((size_t)128 << 10)
+#define PIECE_MAX ((size_t)512 << 10)
 #define PAGE      ((size_t)4096)
 
 void dm_coll_shm_split_open(const struct dm_coll_shm *shm, uint64_t from, uint64_t to, size_t len,
@@ -34,9 +35,9 @@ void dm_coll_shm_split_open(const struct dm_coll_shm *shm, uint64_t from, uint64
 static void split_learn(struct dm_coll_shm *shm, uint64_t ns_copy, uint64_t ns_end)
 {
     if (ns_end <= ns_copy + DM_WAIT_SPLIT_NS)
-        dm_backoff_worked(&shm->split_backoff);
+        dm_backoff_worked(&shm->split.backoff);
     else
-        dm_backoff_failed(&shm->split_backoff, DM_WAIT_BACKOFF_MAX);
+        dm_backoff_failed(&shm->split.backoff, DM_WAIT_BACKOFF_MAX);
 }
 
 static int split_read(const struct dm_coll_shm *shm, const struct dm_coll_shm_split *copy, size_t i)
@@ -48,8 +49,8 @@ static int split_read(const struct dm_coll_shm *shm, const struct dm_coll_shm_sp
                            dm_split_piece_len(copy->len, copy->piece, at));
 }
 
-int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *shm, uint64_t from, void *to,
-                           size_t len)
+static int split_copy(struct dm_run *run, struct dm_coll_shm *shm, uint64_t from, void *to,
+                      size_t len)
 {
     struct dm_coll_shm_split *copy = &shm->shared->ranks[shm->me].split;
     uint64_t n_by_peer = atomic_load_explicit(&copy->n_by_peer, memory_order_relaxed);
@@ -57,8 +58,6 @@ int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *shm, uint64_t
     uint64_t begun, ended, failed;
     int err = DM_OK;
 
-    if (dm_backoff_skips(&shm->split_backoff))
-        return dm_host_vm_read((int)shm->shared->ranks[1 - shm->me].id.pid, from, to, len);
     begun = dm_clock_ns();
     dm_coll_shm_split_open(shm, from, (uint64_t)(uintptr_t)to, len, piece);
     dm_coll_shm_post_split(run, shm);
@@ -74,6 +73,39 @@ int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *shm, uint64_t
     failed = atomic_load_explicit(&copy->failed, memory_order_relaxed);
     if (err == DM_OK && failed > 0)
         err = split_read(shm, copy, (size_t)(failed - 1));
+    return err;
+}
+
+/*
+ * Pieces cost system calls on both sides, which the faster copy must gain: where that is depends on the machine, on
+ * where the two run, and on what the other one has to do meanwhile. So both ways are timed now and then.
+ */
+static struct dm_trial *split_trial(struct dm_coll_shm *shm, size_t len)
+{
+    int i = 0;
+
+    while (i < DM_COLL_SHM_TRIALS - 1 && len >= DM_COLL_SHM_CMA_MIN << (i + 1))
+        i++;
+    return &shm->split.trials[i];
+}
+
+int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *shm, uint64_t from, void *to,
+                           size_t len)
+{
+    struct dm_trial *trial = split_trial(shm, len);
+    bool is_split = trial->way == DM_COLL_SHM_SPLIT && !dm_backoff_skips(&shm->split.backoff);
+    bool is_due = dm_trial_is_due(trial);
+    uint64_t begun = is_due ? dm_clock_ns() : 0;
+    int err;
+
+    if (is_split)
+        err = split_copy(run, shm, from, to, len);
+    else
+        err = dm_host_vm_read((int)shm->shared->ranks[1 - shm->me].id.pid, from, to, len);
+    if (is_due && is_split == (trial->way == DM_COLL_SHM_SPLIT))
+        (void)dm_trial_sample(trial, (double)(dm_clock_ns() - begun) / (double)len);
+    else if (is_due)
+        dm_trial_give_up(trial);
     return err;
 }
 

@@ -12,7 +12,7 @@ static inline bool dm_coll_shm_can_split(const struct dm_coll_shm *shm)
 {
     return shm->n == 2 && !shm->is_oversubscribed;
 }
-/* As dm_host_vm_read from the other's memory; the other copies a part meanwhile. */
+/* As dm_host_vm_read from the other's memory; the other copies a part meanwhile where that is faster. */
 int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *shm, uint64_t from, void *to,
                            size_t len);
 /* Wait until the other has finished this round, and copy pieces for it meanwhile. */
