@@ -181,7 +181,7 @@ static inline void transfer_copy(char *dst, const char *src, size_t len)
         memmove(dst, src, 16);
         break;
     default:
-        dm_move(dst, src, len);
+        dm_rma_copy(dst, src, len);
     }
 }
 
