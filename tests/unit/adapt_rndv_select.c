@@ -74,6 +74,24 @@ static void changes(void)
     CHECK(select.n_changes == 3);
 }
 
+/* The pipe's rings are new memory, and take forty times as long until they have been used. */
+static void cold(void)
+{
+    double new[DM_RNDV_SELECT_PROTOS] = {[DM_RNDV_READ] = 8, [DM_RNDV_PIPE] = 0.5};
+    struct dm_rndv_select select;
+    size_t len = (size_t)16 << 10;
+    int n = 0;
+
+    dm_rndv_select_init(&select, 9, 2, true, now);
+    for (int i = 0; i < 64; n++)
+        i += messages(&select, new, 1, len, 0);
+    CHECK_EQ(select.n_trials, 1);
+    (void)messages(&select, near, 3000, len, 0);
+    CHECK(messages(&select, near, 10000, len, 0) > 9900);
+    CHECK(select.n_changes == 1);
+    CHECK(n < 1000);
+}
+
 static void streams(void)
 {
     struct dm_rndv_select select;
@@ -191,6 +209,7 @@ int main(void)
     exchanges();
     doubt();
     changes();
+    cold();
     streams();
     noise();
     failures();

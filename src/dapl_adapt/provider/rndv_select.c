@@ -11,6 +11,7 @@
 #include "util/log.h"
 
 #define SAMPLE_LEN   ((uint64_t)1 << 20) /* bytes, when one message follows the other */
+#define PIPE_COLD    ((uint64_t)2 << 20) /* its rings are new memory: those say nothing */
 #define PAUSE_FIRST  UINT64_C(500000)    /* what was measured before is a guess */
 #define PAUSE_MIN    UINT64_C(5000000)
 #define PAUSE_MAX    UINT64_C(320000000)
@@ -188,7 +189,9 @@ void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv proto, size_
     if (open->n > 0 && open->bytes < SAMPLE_LEN)
         return;
     ns = select_took(select, proto, now);
-    if (ns > 0)
+    if (proto == DM_RNDV_PIPE && select->n_piped < PIPE_COLD)
+        select->n_piped += open->bytes;
+    else if (ns > 0)
         select_sample(select, &select->classes[open->class], proto,
                       (double)ns * 1024 / (double)open->bytes, now);
     open->since = now;

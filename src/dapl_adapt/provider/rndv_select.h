@@ -47,6 +47,7 @@ struct dm_rndv_select {
         uint64_t bytes; /* of what has come since */
         uint64_t last;  /* when the last one was there, if none has come by the other since; or 0 */
     } open[DM_RNDV_SELECT_PROTOS];
+    uint64_t n_piped; /* bytes, of the first ones */
     uint64_t n_trials;
     uint64_t n_changes;
 };

@@ -71,8 +71,6 @@ void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     unsigned how = rts->how > DM_RNDV_AUTO && rts->how < DM_N_RNDV ? rts->how : DM_RNDV_PIPE;
     const struct rndv_row *row;
 
-    if (how == DM_RNDV_READ && r->addr != NULL && dm_p2p_split_begin(r, rts))
-        return;
     row = &rndv_rows[how];
     r->rndv.head.rts.how = (uint16_t)how;
     r->rndv.head.rts.fetches = rts->fetches;
@@ -241,7 +239,7 @@ static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *da
     }
 }
 
-/* ---- read: the receiver fetches the data, a FIN ends the send ---- */
+/* ---- read: the receiver fetches the data, or a part of them (split), a FIN ends the send ---- */
 
 static void rndv_read_done(struct dm_rdma *rdma, int err)
 {
@@ -264,6 +262,8 @@ static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
     size_t len = r->rndv.want - r->rndv.got;
 
+    if (dm_p2p_split_begin(r, rts))
+        return true;
     DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, len);
     r->io.rdma.done = rndv_read_done;
     r->is_reading = true;

@@ -34,6 +34,8 @@ void dm_p2p_split_step(struct dm_p2p_req *r, int err)
         r->rndv.n_parts = 0;
         dm_p2p_req_step(r, DM_EPEER);
     } else {
+        if (r->rndv.select != NULL)
+            dm_p2p_rndv_measured(r, 0);
         dm_p2p_rndv_cts(r, NULL);
     }
 }
