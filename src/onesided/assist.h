@@ -16,6 +16,7 @@
 
 #define DM_RMA_ASSIST_SLOTS 4     /* of a row; a power of two */
 #define DM_RMA_ASSIST_BYTES 16384 /* of an item's data, at most */
+#define DM_RMA_ASSIST_PIECE 8192
 
 enum dm_rma_assist_state { DM_ASSIST_NONE, DM_ASSIST_EXECUTING, DM_ASSIST_DONE, DM_ASSIST_POSTED };
 
@@ -57,6 +58,14 @@ static inline size_t dm_rma_assist_item_len(size_t data_len, size_t result_len)
         sizeof(struct dm_rma_assist_item) + (data_len > result_len ? data_len : result_len);
 
     return (len + 7) & ~(size_t)7;
+}
+/* Bytes of a piece of what is too long for one item: at least two fit into a slot, if it has its full length. */
+static inline size_t dm_rma_assist_piece(const struct dm_win *win)
+{
+    size_t space = win->node->assist_len - sizeof(struct dm_rma_assist_slot) -
+                   sizeof(struct dm_rma_assist_item);
+
+    return (space < DM_RMA_ASSIST_PIECE ? space : DM_RMA_ASSIST_PIECE) & ~(size_t)63;
 }
 /* Execute assists and split copies from now on, where others cannot address this rank's part. */
 void dm_rma_assist_start(struct dm_win *win);

@@ -27,7 +27,7 @@
 #include "util/glock.h"
 
 #define SKIPS_WAKE 7    /* tries left out after which a sleeping target is woken */
-#define FULL_BYTES 1024 /* of items that are worth waking the target for */
+#define FULL_BYTES 8192 /* of items that are worth waking the target for */
 
 bool dm_rma_assist_may(const struct dm_win *win, int target)
 {

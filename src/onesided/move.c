@@ -15,6 +15,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#define ASSIST_LONG 65536 /* bytes, in pieces; beyond, copies by the kernel are faster */
+
 /*
  * RDMA reaches the target's side by rkey (is_direct); where that is memory that providers map
  * (is_file), RDMA is no system call.
@@ -55,20 +57,37 @@ static struct run run_describe(const struct dm_rma_call *call, void *local, uint
 
 static bool run_may_assist(const struct run *r)
 {
-    return !r->is_file;
+    return !r->is_file && dm_rma_assist_may(r->call->win, r->call->target);
 }
 
-static int run_assist(const struct run *r)
+/* The first n bytes. */
+static bool assist_bytes(const struct run *r, size_t n)
 {
-    const struct dm_pkt_rma_acc acc = {.pkt.data_len = r->is_put ? (uint32_t)r->len : 0,
+    const struct dm_pkt_rma_acc acc = {.pkt.data_len = r->is_put ? (uint32_t)n : 0,
                                        .op = MPI_REPLACE,
                                        .offset = r->offset,
                                        .basic = MPI_BYTE};
-    bool is_posted = r->is_put
-                         ? dm_rma_assist(r->call, DM_ASSIST_PUT, &acc, r->local, NULL, 0)
-                         : dm_rma_assist(r->call, DM_ASSIST_GET, &acc, NULL, r->local, r->len);
 
-    return is_posted ? DM_OK : DM_EAGAIN;
+    return r->is_put ? dm_rma_assist(r->call, DM_ASSIST_PUT, &acc, r->local, NULL, 0)
+                     : dm_rma_assist(r->call, DM_ASSIST_GET, &acc, NULL, r->local, n);
+}
+
+/* A long one goes in pieces: the target copies one while this process copies the next. */
+static int run_assist(struct run *r)
+{
+    size_t most = r->len > DM_RMA_ASSIST_BYTES ? dm_rma_assist_piece(r->call->win) : r->len;
+
+    while (r->len > 0) {
+        size_t n = r->len < most ? r->len : most;
+
+        if (!assist_bytes(r, n))
+            return DM_EAGAIN;
+        r->local += n;
+        r->remote += n;
+        r->offset += n;
+        r->len -= n;
+    }
+    return DM_OK;
 }
 
 static bool run_may_split(const struct run *r)
@@ -76,7 +95,7 @@ static bool run_may_split(const struct run *r)
     return r->is_direct && !r->is_file;
 }
 
-static int run_split(const struct run *r)
+static int run_split(struct run *r)
 {
     int err;
 
@@ -90,7 +109,7 @@ static bool run_may_ask(const struct run *r)
     return r->is_direct && !r->is_put;
 }
 
-static int run_ask(const struct run *r)
+static int run_ask(struct run *r)
 {
     return dm_rma_am_get(r->call, r->local, r->remote, r->len);
 }
@@ -121,7 +140,7 @@ int dm_rma_move_rdma(const struct dm_rma_call *call, void *local, uint64_t remot
     return err;
 }
 
-static int run_rdma(const struct run *r)
+static int run_rdma(struct run *r)
 {
     return dm_rma_move_rdma(r->call, r->local, r->remote, &r->rkey, r->len, r->is_put);
 }
@@ -150,7 +169,7 @@ static bool run_may_defer(const struct run *r)
            dm_rma_prefers_packets(r->call->win, r->call->target);
 }
 
-static int run_defer(const struct run *r)
+static int run_defer(struct run *r)
 {
     const struct dm_pkt_rma_acc acc = put_header(r, r->offset, r->len);
 
@@ -185,7 +204,7 @@ static bool run_may_send(const struct run *r)
     return true;
 }
 
-static int run_send(const struct run *r)
+static int run_send(struct run *r)
 {
     int err = DM_OK;
 
@@ -203,17 +222,17 @@ static int run_send(const struct run *r)
 
 /*
  * The first row that is usable for a run of that many bytes is taken. Its start may return
- * DM_EAGAIN: nothing was done, and the next row follows.
+ * DM_EAGAIN: what is left of the run was not done, and the next row follows.
  */
 static const struct {
     enum dm_rma_path path;
     size_t min_len;
     size_t max_len;
     bool (*is_usable)(const struct run *r);
-    int (*start)(const struct run *r);
+    int (*start)(struct run *r);
 } run_paths[] = {
     /* a store and a doorbell; a waiting target copies in its next pass */
-    {DM_PATH_ASSIST, 0, DM_RMA_ASSIST_BYTES, run_may_assist, run_assist},
+    {DM_PATH_ASSIST, 0, ASSIST_LONG, run_may_assist, run_assist},
     /* a copy; no packet of its own for the synchronization behind it */
     {DM_PATH_PACKETS, 0, DM_RMA_ACC_BYTES, run_may_defer, run_defer},
     /* a packet each way, where the data cost processor time anyway */
@@ -246,7 +265,7 @@ static enum dm_rma_side run_choose(const struct run *r)
 int dm_rma_move_start(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
                       bool is_put)
 {
-    const struct run r = run_describe(call, local, offset, len, is_put);
+    struct run r = run_describe(call, local, offset, len, is_put);
     int err = DM_EAGAIN;
 
     if (!run_has_choice(&r))
@@ -270,7 +289,7 @@ int dm_rma_move_start(const struct dm_rma_call *call, void *local, uint64_t offs
 int dm_rma_move_redo(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
                      bool is_put)
 {
-    const struct run r = run_describe(call, local, offset, len, is_put);
+    struct run r = run_describe(call, local, offset, len, is_put);
     int err = r.is_direct ? run_rdma(&r) : DM_EAGAIN;
 
     return err != DM_EAGAIN ? err : run_send(&r);

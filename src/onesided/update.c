@@ -18,9 +18,8 @@
 #include "util/copy.h"
 #include "util/log.h"
 
-#define RECORD_SPARE 256  /* bytes of a record that are left to headers */
-#define LONG_SKIPS   7    /* long updates at most before it is tried again if the target executes */
-#define ASSIST_PIECE 8192 /* of a long update: the target combines one while the next is copied */
+#define RECORD_SPARE 256 /* bytes of a record that are left to headers */
+#define LONG_SKIPS   7   /* long updates at most before it is tried again if the target executes */
 
 static size_t update_len(const struct dm_rma_update *u)
 {
@@ -86,7 +85,7 @@ static int update_assist(struct dm_rma_update *u)
     size_t most = u->n;
 
     if (update_len(u) > DM_RMA_ASSIST_BYTES) {
-        most = ASSIST_PIECE / (size_t)dm_type_get(u->acc.basic)->size;
+        most = dm_rma_assist_piece(u->call->win) / (size_t)dm_type_get(u->acc.basic)->size;
         backoff->left = backoff->left < LONG_SKIPS ? backoff->left : LONG_SKIPS;
     }
     while (u->n > 0) {
