@@ -59,12 +59,14 @@ static inline size_t dm_rma_assist_item_len(size_t data_len, size_t result_len)
 
     return (len + 7) & ~(size_t)7;
 }
-/* Bytes of a piece of what is too long for one item: at least two fit into a slot, if it has its full length. */
+/* Bytes of a piece of what is too long for one item; 0: slots are too short for that. */
 static inline size_t dm_rma_assist_piece(const struct dm_win *win)
 {
     size_t space = win->node->assist_len - sizeof(struct dm_rma_assist_slot) -
                    sizeof(struct dm_rma_assist_item);
 
+    if (space < DM_RMA_ASSIST_PIECE / 8)
+        return 0;
     return (space < DM_RMA_ASSIST_PIECE ? space : DM_RMA_ASSIST_PIECE) & ~(size_t)63;
 }
 /* Execute assists and split copies from now on, where others cannot address this rank's part. */

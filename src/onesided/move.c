@@ -77,6 +77,8 @@ static int run_assist(struct run *r)
 {
     size_t most = r->len > DM_RMA_ASSIST_BYTES ? dm_rma_assist_piece(r->call->win) : r->len;
 
+    if (most == 0)
+        return DM_EAGAIN;
     while (r->len > 0) {
         size_t n = r->len < most ? r->len : most;
 

@@ -87,6 +87,8 @@ static int update_assist(struct dm_rma_update *u)
     if (update_len(u) > DM_RMA_ASSIST_BYTES) {
         most = dm_rma_assist_piece(u->call->win) / (size_t)dm_type_get(u->acc.basic)->size;
         backoff->left = backoff->left < LONG_SKIPS ? backoff->left : LONG_SKIPS;
+        if (most == 0)
+            return DM_EAGAIN;
     }
     while (u->n > 0) {
         size_t n = u->n < most ? u->n : most;
