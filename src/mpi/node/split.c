@@ -5,8 +5,7 @@
 
 #include <stdbool.h>
 
-#define PARTS                                                                                      \
-    2 /* of a copy, as each costs system calls; of at least and mostly at most so many bytes */
+#define PARTS        2 /* of a copy: each costs system calls; mostly of at least so many bytes */
 #define PIECE_MIN    ((size_t)16 << 10)
 #define FIELD        16 /* bits for the index of a piece */
 #define PIECES       (((uint64_t)1 << FIELD) - 1)
