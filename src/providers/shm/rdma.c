@@ -44,6 +44,33 @@ bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const s
     return true;
 }
 
+static bool do_overlap(const struct iovec *a, uint32_t n_a, const struct iovec *b, uint32_t n_b)
+{
+    for (uint32_t i = 0; i < n_a; i++)
+        for (uint32_t j = 0; j < n_b; j++)
+            if ((uintptr_t)a[i].iov_base < (uintptr_t)b[j].iov_base + b[j].iov_len &&
+                (uintptr_t)b[j].iov_base < (uintptr_t)a[i].iov_base + a[i].iov_len)
+                return true;
+    return false;
+}
+
+/* Will a request that waits place data where these segments are? */
+static bool rdma_is_awaited(const struct dm_shm_ep *ep, const struct iovec *vec, uint32_t n)
+{
+    struct iovec sink[DM_IOV_MAX];
+    uint64_t len;
+
+    dm_list_for_each (it, &ep->queue) {
+        const struct dm_shm_op *op = dm_container_of(it, struct dm_shm_op, link);
+
+        if ((dm_dto_is_read(&op->dto) || dm_dto_is_atomic(&op->dto)) &&
+            dm_shm_rdma_local_check(ep->keys, ep->pz_id, op, sink, &len) &&
+            do_overlap(vec, n, sink, op->dto.n_seg))
+            return true;
+    }
+    return false;
+}
+
 bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op)
 {
     struct iovec vec[DM_IOV_MAX];
@@ -52,7 +79,7 @@ bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op)
 
     if (op->dto.kind != DM_OP_WRITE ||
         !dm_shm_rdma_local_check(ep->keys, ep->pz_id, op, vec, &len) || len == 0 ||
-        len > DM_TAKEN_MAX)
+        len > DM_TAKEN_MAX || rdma_is_awaited(ep, vec, op->dto.n_seg))
         return true;
     to = malloc(len);
     if (to == NULL)

@@ -54,10 +54,11 @@ bool dm_shm_exec_write_immed(struct dm_shm_ep *ep, const struct dm_shm_op *op, b
 /* Check the local segments; their memory in vec, the total in *len_p. */
 bool dm_shm_rdma_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct dm_shm_op *op,
                              struct iovec *vec, uint64_t *len_p);
+/* Take the data of a write of up to DM_TAKEN_MAX bytes; nothing of others, of bad ones, and of those whose source a
+ * read or an atomic that waits will change. False: no memory. */
+bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op);
 /* Are the segments, which were checked a moment ago, still registered? While a
  * key lives, what it stands for does not change. */
-/* Take the data of a write of up to DM_TAKEN_MAX bytes; of others, and of bad ones, nothing. False: no memory. */
-bool dm_shm_rdma_take(struct dm_shm_ep *ep, struct dm_shm_op *op);
 bool dm_shm_rdma_is_local(const struct dm_shm_key *keys, const struct dm_shm_op *op);
 /* How it goes on when a region is not to be had at once. */
 enum dm_shm_exec dm_shm_exec_of(enum dm_shm_find found);
