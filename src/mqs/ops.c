@@ -242,6 +242,9 @@ static void ops_collect(mqs_process_info *info, const struct dm_mqs_comm *comm, 
         ops_each_node(info, comm, dm_mqs_member(info, match, DM_AT_MATCH_POSTED), ops_add_posted);
         break;
     default:
+        only = dm_mqs_pointer(info, dm_mqs_member(info, match, DM_AT_MATCH_ONLY_UNEXP));
+        if (only != 0)
+            ops_add_unexpected(info, comm, only);
         ops_each_node(info, comm, dm_mqs_member(info, match, DM_AT_MATCH_UNEXP),
                       ops_add_unexpected);
         break;

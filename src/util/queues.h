@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define DM_QUEUES_MAGIC   UINT32_C(0x7571746d)
-#define DM_QUEUES_VERSION 1 /* changes with whatever is below, or the meaning of it */
+#define DM_QUEUES_VERSION 2 /* changes with whatever is below, or the meaning of it */
 
 /* Offsets of members in the structures of the library; in the comments: their types, if not 4 bytes. */
 enum dm_queues_at {
@@ -25,11 +25,12 @@ enum dm_queues_at {
     DM_AT_COMM_REMOTE, /* pointer, or NULL */
     DM_AT_COMM_NAME,   /* text */
     DM_AT_GROUP_SIZE,
-    DM_AT_GROUP_PROCS,   /* pointer to ints, NULL: the identity */
-    DM_AT_MATCH_ONLY,    /* pointer to a node, or NULL */
-    DM_AT_MATCH_POSTED,  /* table */
-    DM_AT_MATCH_UNEXP,   /* table */
-    DM_AT_TABLE_BUCKETS, /* pointer to pointers to nodes */
+    DM_AT_GROUP_PROCS,      /* pointer to ints, NULL: the identity */
+    DM_AT_MATCH_ONLY,       /* pointer to a node, or NULL */
+    DM_AT_MATCH_ONLY_UNEXP, /* the same */
+    DM_AT_MATCH_POSTED,     /* table */
+    DM_AT_MATCH_UNEXP,      /* table */
+    DM_AT_TABLE_BUCKETS,    /* pointer to pointers to nodes */
     DM_AT_TABLE_N_BUCKETS,
     DM_AT_NODE_CHAIN, /* pointer */
     DM_AT_NODE_NEXT,  /* pointer */

@@ -26,6 +26,7 @@ fi
 
 cat >want0 <<'END'
 MPI_COMM_WORLD: rank 0 of 2: 0 1
+  unexpected status 1 peer 1 1 tag 8 length 14 actual 1 1 tag 8 length 14 buffered
 MPI_COMM_SELF: rank 0 of 1: 0
 workers: rank 0 of 2: 0 1
   send status 0 peer 1 1 tag 7 length 4194304 actual 1 1 tag 7 length 4194304

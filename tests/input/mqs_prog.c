@@ -44,16 +44,19 @@ int main(int argc, char **argv)
         MPI_Send(space, 13, MPI_CHAR, 1, 4, comm);
         MPI_Isend(large, LARGE, MPI_CHAR, 1, 7, comm, &reqs[n++]); /* a rendezvous */
         MPI_Send(space, 0, MPI_CHAR, 1, 99, comm);
+        MPI_Probe(1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (rank == 1) {
         MPI_Irecv(space, 21, MPI_CHAR, 0, 5, comm, &reqs[n++]);
         MPI_Irecv(space + 32, 22, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &reqs[n++]);
         MPI_Irecv(space + 60, 2, MPI_CHAR, MPI_ANY_SOURCE, 6, comm, &reqs[n++]);
         await_last(comm);
+        MPI_Send(space, 14, MPI_CHAR, 0, 8, MPI_COMM_WORLD);
     }
     stand_still(argv[1], rank);
     if (rank == 0) {
         MPI_Send(space, 2, MPI_CHAR, 1, 5, comm);
         MPI_Send(space, 2, MPI_CHAR, 1, 6, comm);
+        MPI_Recv(space, 14, MPI_CHAR, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (rank == 1) {
         MPI_Send(space, 2, MPI_CHAR, 0, 1, MPI_COMM_SELF);
         MPI_Recv(space, 64, MPI_CHAR, 0, 3, comm, MPI_STATUS_IGNORE);

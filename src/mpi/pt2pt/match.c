@@ -253,6 +253,26 @@ static bool match_is_filed(const struct dm_match *m, int kind)
     return m->filed >> kind & 1;
 }
 
+static void match_file_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS])
+{
+    for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
+        if (!match_is_filed(m, kind))
+            continue;
+        nodes[kind].key = match_open_key(&nodes[0].key, kind);
+        match_insert(&m->unexp, &nodes[kind]);
+    }
+}
+
+/* For who looks at all: the only one is in the table, too, from now on. */
+static void match_file_only(struct dm_match *m)
+{
+    struct dm_mnode *nodes = m->only_unexp;
+
+    m->only_unexp = NULL;
+    if (nodes != NULL)
+        match_file_unexp(m, nodes);
+}
+
 /* All that are queued, and from now on all that come, under this kind of key too. */
 static void match_file_all(struct dm_match *m, int kind)
 {
@@ -285,6 +305,8 @@ size_t dm_match_n_unexp(struct dm_match *m, uint32_t ctx)
     struct dm_mnode *first = *match_find(&m->unexp, &key), *node = first;
     size_t n = 0;
 
+    if (m->only_unexp != NULL)
+        return m->only_unexp->key.ctx == ctx;
     while (node != NULL) {
         n++;
         node = node->next != first ? node->next : NULL;
@@ -326,15 +348,23 @@ static void match_lower_levels(struct dm_match *m, uint32_t ctx)
 void dm_match_add_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS],
                         const struct dm_mkey *key)
 {
-    m->n_unexp++;
     match_raise_levels(m, key->ctx);
     nodes[0].key = *key;
-    for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
-        if (!match_is_filed(m, kind))
-            continue;
-        nodes[kind].key = match_open_key(key, kind);
-        match_insert(&m->unexp, &nodes[kind]);
+    if (m->n_unexp++ == 0) {
+        m->only_unexp = nodes;
+        return;
     }
+    match_file_only(m);
+    match_file_unexp(m, nodes);
+}
+
+/* The only one as that node, if a receive with this key takes it. */
+static struct dm_mnode *match_find_only(struct dm_mnode *nodes, const struct dm_mkey *key, int kind)
+{
+    if (!dm_mkey_takes(key, &nodes[0].key))
+        return NULL;
+    nodes[kind].next = &nodes[kind]; /* a circle, as in the table */
+    return &nodes[kind];
 }
 
 struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *key, int *kind_p)
@@ -342,6 +372,8 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
     if (m->n_unexp == 0)
         return NULL;
     *kind_p = match_kind(key);
+    if (m->only_unexp != NULL)
+        return match_find_only(m->only_unexp, key, *kind_p);
     if (!match_is_filed(m, *kind_p))
         match_file_all(m, *kind_p);
     return *match_find(&m->unexp, key);
@@ -351,6 +383,10 @@ void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
 {
     m->n_unexp--;
     match_lower_levels(m, nodes[0].key.ctx);
+    if (m->only_unexp == nodes) {
+        m->only_unexp = NULL;
+        return;
+    }
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++)
         if (match_is_filed(m, kind))
             match_take_out(&m->unexp, &nodes[kind]);
@@ -360,6 +396,7 @@ struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
                                         bool (*is_it)(const struct dm_mnode *node, void *arg),
                                         void *arg)
 {
+    match_file_only(m);
     for (uint32_t i = 0; i < m->unexp.n_buckets; i++)
         for (struct dm_mnode *first = m->unexp.buckets[i]; first != NULL; first = first->chain) {
             struct dm_mnode *node = first;

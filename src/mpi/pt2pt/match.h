@@ -7,7 +7,8 @@
  * under each key that a receive for it may have; a receive looks under its own. So
  * every step costs the same whatever is queued. Those with one wildcard are filed from
  * the first receive on that looks for such a key. A receive that is the only one posted is in
- * `only` instead of the table: the common case is one comparison.
+ * `only` instead of the table, and a message that is the only one unexpected in `only_unexp`: the
+ * common case is one comparison.
  */
 #ifndef DM_MPI_PT2PT_MATCH_H
 #define DM_MPI_PT2PT_MATCH_H
@@ -57,6 +58,7 @@ struct dm_match_level {
 
 struct dm_match {
     struct dm_mnode *only; /* the one posted receive; then the table is empty */
+    struct dm_mnode *only_unexp; /* the four of the one unexpected message; the same */
     uint64_t seq;
     size_t n_unexp;
     unsigned filed; /* kinds of keys that unexpected messages are filed under, by bit */

@@ -39,6 +39,7 @@ DM_EXPORT const struct dm_queues MPIR_datum_queues = {
             [DM_AT_GROUP_SIZE] = AT_4(struct dm_group, size),
             [DM_AT_GROUP_PROCS] = AT_P(struct dm_group, procs),
             [DM_AT_MATCH_ONLY] = AT_P(struct dm_match, only),
+            [DM_AT_MATCH_ONLY_UNEXP] = AT_P(struct dm_match, only_unexp),
             [DM_AT_MATCH_POSTED] = offsetof(struct dm_match, posted),
             [DM_AT_MATCH_UNEXP] = offsetof(struct dm_match, unexp),
             [DM_AT_TABLE_BUCKETS] = AT_P(struct dm_mtable, buckets),
