@@ -164,6 +164,18 @@ static inline bool dt_is_fabric(DAT_IA_HANDLE ia)
     return dt_says(&attr, "fabric");
 }
 
+/* So many bytes of an RDMA write are read by the post, even if the write waits. */
+static inline size_t dt_write_taken(DAT_IA_HANDLE ia)
+{
+    DAT_PROVIDER_ATTR attr;
+
+    OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_NONE, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+    for (int i = 0; i < attr.num_provider_specific_attr; i++)
+        if (strcmp(attr.provider_specific_attr[i].name, "write_taken") == 0)
+            return strtoul(attr.provider_specific_attr[i].value, NULL, 10);
+    return 0;
+}
+
 static inline void dt_open(struct dt *t, const char *name)
 {
     dt_open_as(t, name, DAT_FALSE);

@@ -392,7 +392,7 @@ static void start_agents(const char *name)
         close(fd);
         d.sock[i] = sv[0];
         setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-        if (recv(sv[0], &a->qual, sizeof(a->qual), MSG_WAITALL) != (ssize_t)sizeof(a->qual))
+        if (recv(sv[0], &a->hello, sizeof(a->hello), MSG_WAITALL) != (ssize_t)sizeof(a->hello))
             DT_FAIL("process %d does not start", i);
     }
 }

@@ -78,6 +78,12 @@ struct answer {
     int bad_evd; /* -1, or the EVD that did not give what was asked for */
 };
 
+/* What a process says first. */
+struct hello {
+    DAT_CONN_QUAL qual;
+    uint64_t n_taken; /* so many bytes of a write are read by the post, even if it waits */
+};
+
 struct agent {
     struct dt t;
     DAT_EVD_HANDLE evd[N_EVDS];
@@ -396,11 +402,14 @@ static int agent_run(const char *name, int sock, int fd, bool is_safe, int limit
 {
     struct agent a = {.fd = fd, .limit_us = limit_us};
     static struct event list[MAX_EVENTS + N_EVDS];
+    struct hello hello;
     struct command c;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     agent_open(&a, name, is_safe);
-    CHECK_EQ(write(sock, &a.qual, sizeof(a.qual)), sizeof(a.qual));
+    hello.qual = a.qual;
+    hello.n_taken = dt_write_taken(a.t.ia);
+    CHECK_EQ(write(sock, &hello, sizeof(hello)), sizeof(hello));
     while (recv(sock, &c, sizeof(c), MSG_WAITALL) == (ssize_t)sizeof(c) && c.verb != V_END) {
         struct answer r = {.ret = DAT_SUCCESS, .bad_evd = -1};
         size_t len;

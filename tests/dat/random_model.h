@@ -40,6 +40,7 @@ struct request {
     struct seg remote;
     int bound; /* K_BIND: the new region, and the RMR's */
     int rmr;
+    unsigned char *taken; /* a write that waits: its data, where the post has read them */
 };
 
 struct receive {
@@ -90,7 +91,7 @@ struct m_agent {
     int srq_user; /* the endpoint whose peer has used it since all was over, -1: none */
     struct expect expect[MAX_EXPECT];
     int n_expect;
-    DAT_CONN_QUAL qual;
+    struct hello hello;
 };
 
 /* A part of memory that somebody reads or writes. */
@@ -270,15 +271,56 @@ static struct plan plan_make(const struct model *m, int agent, int ep, const str
     return p;
 }
 
+/* Will a request that waits place data where the source of this one is? */
+static bool is_awaited(const struct m_ep *e, const struct request *q)
+{
+    for (int i = 0; i < e->n_q; i++) {
+        const struct request *r = &e->q[i];
+
+        if (r->kind != K_READ && r->kind != K_ADD && r->kind != K_SWAP)
+            continue;
+        for (int j = 0; j < r->n_seg * q->n_seg; j++) {
+            const struct seg *sink = &r->seg[j % r->n_seg], *source = &q->seg[j / r->n_seg];
+
+            if (sink->off < source->off + source->len && source->off < sink->off + sink->len)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The request will wait. If the post reads its data, they are those of now. */
+static void request_take(const struct model *m, int agent, int ep, struct request *q)
+{
+    const struct m_agent *a = &m->agent[agent];
+    const struct m_ep *e = &a->ep[ep];
+    uint32_t len = segs_len(q->seg, q->n_seg), at = 0;
+
+    if (q->kind != K_WRITE || len == 0 || len > a->hello.n_taken || is_awaited(e, q))
+        return;
+    for (int i = 0; i < q->n_seg; i++)
+        if (!seg_is_ok(a, e->pz, &q->seg[i], q->seg[i].len, DAT_MEM_PRIV_LOCAL_READ_FLAG))
+            return;
+    q->taken = malloc(len);
+    CHECK(q->taken != NULL);
+    for (int i = 0; i < q->n_seg; at += q->seg[i++].len)
+        memcpy(q->taken + at, a->mem + q->seg[i].off, q->seg[i].len);
+}
+
 /* Memory as the plan wants it. */
 static void plan_apply(struct model *m, const struct m_ep *e, const struct request *q,
                        const struct plan *p)
 {
+    const unsigned char *taken = q->taken;
     uint64_t word;
 
-    for (int i = 0; i < p->n_copies; i++)
-        memmove(m->agent[p->copy[i].to].mem + p->copy[i].to_off,
-                m->agent[p->copy[i].from].mem + p->copy[i].from_off, p->copy[i].len);
+    for (int i = 0; i < p->n_copies; i++) {
+        const unsigned char *from = m->agent[p->copy[i].from].mem + p->copy[i].from_off;
+
+        memmove(m->agent[p->copy[i].to].mem + p->copy[i].to_off, taken != NULL ? taken : from,
+                p->copy[i].len);
+        taken += taken != NULL ? p->copy[i].len : 0;
+    }
     if (q->kind != K_ADD && q->kind != K_SWAP)
         return;
     memcpy(&word, m->agent[e->peer].mem + q->remote.off, sizeof(word));
@@ -383,8 +425,10 @@ static void ep_end(struct m_agent *a, int ep, unsigned number, bool is_async)
 {
     struct m_ep *e = &a->ep[ep];
 
-    for (int i = 0; i < e->n_q; i++)
+    for (int i = 0; i < e->n_q; i++) {
         expect_request(a, ep, &e->q[i], DAT_DTO_ERR_FLUSHED, 0);
+        free(e->q[i].taken);
+    }
     for (int i = 0; i < e->n_r; i++)
         expect_recv(a, ep, &e->r[i], DAT_DTO_ERR_FLUSHED, 0, NULL);
     e->n_q = 0;

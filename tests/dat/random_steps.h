@@ -140,6 +140,8 @@ static void step_ep(void)
     (void)call_want(agent, &c, DAT_SUCCESS);
     if (e->state == DAT_EP_STATE_CONNECTED)
         ep_end(&d.m.agent[e->peer], e->peer_ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
+    for (int x = 0; x < e->n_q; x++)
+        free(e->q[x].taken);
     e->is_live = false;
     settle();
 }
@@ -178,7 +180,7 @@ static void step_connect(void)
     int to = (from + 1 + (int)rnd((uint32_t)d.m.n_agents - 1)) % d.m.n_agents;
     int i = any_ep(from, DAT_EP_STATE_UNCONNECTED);
     int j = any_ep(to, DAT_EP_STATE_UNCONNECTED);
-    struct command c = {.verb = V_CONNECT, .a = i, .operand = {d.m.agent[to].qual}};
+    struct command c = {.verb = V_CONNECT, .a = i, .operand = {d.m.agent[to].hello.qual}};
     struct command back = {.verb = rnd(12) == 0 ? V_REJECT : V_ACCEPT, .a = j};
     struct answer r;
 
@@ -233,6 +235,7 @@ static void release(int agent, int ep)
         memmove(&e->q[0], &e->q[1], (size_t)--e->n_q * sizeof(q));
         CHECK(spans_add(&d.m, owner_of(agent, ep), &q, &p));
         request_run(&d.m, agent, ep, &q, &p);
+        free(q.taken);
         if (p.verdict == FAILED)
             settle();
     }
@@ -440,6 +443,20 @@ static struct answer request_post(int agent, int ep, const struct request *q, DA
     return call_want(agent, &c, want);
 }
 
+/* One that will wait: what changes its data is over before. */
+static void request_queue(int agent, int ep, struct request *q)
+{
+    struct m_ep *e = ep_of(agent, ep);
+
+    if (q->kind == K_WRITE) {
+        settle();
+        e->n_since++;
+    }
+    request_take(&d.m, agent, ep, q);
+    (void)request_post(agent, ep, q, DAT_SUCCESS);
+    e->q[e->n_q++] = *q;
+}
+
 /* Two that wait for receives of the same shared queue: who gets one is not said. */
 static bool is_contended(int agent, int ep)
 {
@@ -488,8 +505,7 @@ static void step_post(void)
         p = plan_make(&d.m, agent, i, &e->q[0]);
         if (p.verdict == FAILED)
             settle();
-        (void)request_post(agent, i, &q, DAT_SUCCESS);
-        e->q[e->n_q++] = q;
+        request_queue(agent, i, &q);
         release(agent, i);
         return;
     }

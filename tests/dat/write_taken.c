@@ -6,21 +6,8 @@
  */
 #include "dat_pair.h"
 
-#include <stdlib.h>
-
 /* In a region: N places that are written, one that is read, and one for what was read. */
 enum { ROUNDS = 20, N = 8, PLACE = 1 << 16, FETCHED = N, PASSED_ON, N_PLACES };
-
-static size_t n_taken(struct dt *t)
-{
-    DAT_PROVIDER_ATTR attr;
-
-    OK(dat_ia_query(t->ia, NULL, DAT_IA_FIELD_NONE, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
-    for (int i = 0; i < attr.num_provider_specific_attr; i++)
-        if (strcmp(attr.provider_specific_attr[i].name, "write_taken") == 0)
-            return strtoul(attr.provider_specific_attr[i].value, NULL, 10);
-    return 0;
-}
 
 /* The longest one first, which is not done at once where it is the first to a region. */
 static size_t len_of(size_t most, int i)
@@ -41,7 +28,7 @@ static unsigned char byte_of(int round, size_t k)
 /* A read, and a write of the last that it fetches, before it is over. */
 static void pass_on(struct dt *t, const struct dt_mem *mine, const struct dt_mem *theirs)
 {
-    size_t len = n_taken(t) / 2;
+    size_t len = dt_write_taken(t->ia) / 2;
     DAT_LMR_TRIPLET sink = dt_seg(mine, 0, PLACE), from = dt_seg(mine, PLACE - len, len);
     DAT_RMR_TRIPLET source = dt_remote(theirs, (size_t)FETCHED * PLACE, PLACE);
     DAT_RMR_TRIPLET to = dt_remote(theirs, (size_t)PASSED_ON * PLACE, len);
@@ -58,7 +45,7 @@ static void pass_on(struct dt *t, const struct dt_mem *mine, const struct dt_mem
 static void write_all(struct dt *t, const struct dt_mem *mine, const struct dt_mem *theirs,
                       int round)
 {
-    size_t most = n_taken(t);
+    size_t most = dt_write_taken(t->ia);
 
     for (int i = 0; i < N; i++) {
         size_t len = len_of(most, i), half = len / 2;
@@ -79,7 +66,7 @@ static int one(struct dt *t, const char *name)
     struct dt_mem mine, theirs;
 
     dt_open(t, name);
-    CHECK(n_taken(t) >= 16384 && n_taken(t) <= PLACE);
+    CHECK(dt_write_taken(t->ia) >= 16384 && dt_write_taken(t->ia) <= PLACE);
     dt_alloc(t, &mine, PLACE, true);
     dt_join(t, true);
     for (int round = 0; round < ROUNDS; round++) {
@@ -111,7 +98,7 @@ static int two(struct dt *t, const char *name)
     size_t most;
 
     dt_open(t, name);
-    most = n_taken(t);
+    most = dt_write_taken(t->ia);
     dt_join(t, false);
     for (int round = 0; round < ROUNDS; round++) {
         dt_alloc(t, &mine[round], (size_t)N_PLACES * PLACE, round % 2 == 0);
