@@ -118,7 +118,7 @@ static void assist_add(const struct dm_rma_call *call, enum dm_rma_assist_kind k
     if (data_len == 8)
         memcpy(item + 1, data, 8);
     else if (data_len > 0)
-        dm_copy(item + 1, data, data_len);
+        dm_copy_by(&dm_rma_state.assist_copies, item + 1, data, data_len);
     peer->assist.n_bytes += (uint32_t)dm_rma_assist_item_len(data_len, result_len);
     if (!peer->assist.is_active) {
         peer->assist.is_active = true;

@@ -28,7 +28,7 @@ static int item_update(const struct dm_win *win, const struct dm_rma_assist_item
         run.n = (is_fetch ? item->result_len : item->data_len) / size;
     err = dm_rma_apply(win, &acc, &run, data, is_fetch ? old : NULL);
     if (is_fetch)
-        dm_copy(data, old, item->result_len);
+        dm_copy_by(&dm_rma_state.assist_copies, data, old, item->result_len);
     return err;
 }
 
@@ -45,7 +45,7 @@ static int item_execute(const struct dm_win *win, const struct dm_rma_assist_ite
     if (item->kind == DM_ASSIST_PUT)
         dm_copy(at, data, len);
     else
-        dm_copy(data, at, len);
+        dm_copy_by(&dm_rma_state.assist_copies, data, at, len);
     return DM_OK;
 }
 

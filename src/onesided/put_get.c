@@ -10,7 +10,6 @@
 #include "onesided/call.h"
 #include "onesided/map.h"
 #include "onesided/move.h"
-#include "onesided/window_copy.h"
 #include "util/cfg.h"
 #include "util/port.h"
 
@@ -30,7 +29,8 @@ static int transfer_run(const struct dm_rma_call *call, void *local, uint64_t re
 
     if (map != NULL) {
         dm_rma_state.counts.n_path[DM_PATH_LOAD_STORE]++;
-        dm_rma_copy(is_put ? map + offset : local, is_put ? local : map + offset, len);
+        dm_move_by(&dm_rma_state.copies, is_put ? map + offset : local,
+                   is_put ? local : map + offset, len);
         return DM_OK;
     }
     return dm_rma_move_start(call, local, offset, len, is_put);
@@ -181,7 +181,7 @@ static inline void transfer_copy(char *dst, const char *src, size_t len)
         memmove(dst, src, 16);
         break;
     default:
-        dm_rma_copy(dst, src, len);
+        dm_move_by(&dm_rma_state.copies, dst, src, len);
     }
 }
 

@@ -7,5 +7,5 @@ SRCS_onesided += src/onesided/win.c src/onesided/win_shared.c src/onesided/win_d
 	src/onesided/rma_state.c src/onesided/shared.c src/onesided/lock_word.c \
 	src/onesided/lock_atomic.c src/onesided/update_atomic.c \
 	src/onesided/assist_origin.c src/onesided/assist_target.c \
-	src/onesided/am_get.c src/onesided/split_copy.c src/onesided/path_select.c src/onesided/window_copy.c \
+	src/onesided/am_get.c src/onesided/split_copy.c src/onesided/path_select.c \
 	src/onesided/get_modify_put.c

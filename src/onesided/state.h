@@ -6,9 +6,8 @@
 
 #include "onesided/onesided.h"
 #include "onesided/path_select.h"
-#include "onesided/window_copy.h"
+#include "util/copy_ways.h"
 #include "util/pool.h"
-#include "util/trial.h"
 
 /*
  * The paths of puts, gets and updates, and what is counted of them. The tables that choose are in
@@ -49,7 +48,9 @@ struct dm_rma_state {
     bool is_updating;
     int n_lost; /* processes */
     struct dm_rma_select select;
-    struct dm_trial copies[DM_RMA_COPY_CLASSES]; /* way 1: by the C library */
+    struct dm_copy_ways
+        copies; /* between a window that this process addresses and its own memory */
+    struct dm_copy_ways assist_copies; /* to slots of assists */
     struct {
         uint64_t n_path[DM_N_PATHS];
         uint64_t n_locks_word;   /* taken by a word */

@@ -92,6 +92,19 @@ static inline size_t dm_copy_blocks(char *to, const char *from, size_t len)
 }
 #endif
 
+/* Copy by the processor's string instruction. */
+#if defined(__x86_64__)
+static inline void dm_copy_string(char *to, const char *from, size_t len)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
+}
+#else
+static inline void dm_copy_string(char *to, const char *from, size_t len)
+{
+    memcpy(to, from, len);
+}
+#endif
+
 /* Copy with stores that pass the caches by; they are visible, in any order,
  * before everything that this thread stores later. */
 #if defined(__SSE2__)

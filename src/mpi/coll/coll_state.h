@@ -5,6 +5,7 @@
 #define DM_MPI_COLL_COLL_STATE_H
 
 #include "mpi/coll/choices.h"
+#include "util/copy_ways.h"
 
 struct dm_coll_state {
     struct dm_type *byte; /* MPI_BYTE */
@@ -12,6 +13,7 @@ struct dm_coll_state {
     size_t spare_len;
     struct dm_coll_choice *all;             /* memory of the rows */
     struct dm_coll_choice *rows[DM_COLL_N]; /* by which algorithms are chosen: choices.h */
+    struct dm_copy_ways copies;             /* to slots of segments */
     bool explains;                          /* tell which of them are taken */
     int n_segments;                         /* that this process is in */
     struct dm_list kept;      /* segments for the next communicator (mpi/node/kept.h) */

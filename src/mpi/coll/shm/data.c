@@ -3,14 +3,15 @@
  */
 #include "mpi/coll/shm/data.h"
 
-#include "util/port.h"
+#include "mpi/coll/coll_state.h"
 #include "util/copy.h"
+#include "util/port.h"
 
 void dm_coll_shm_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
                       void *dst, size_t len)
 {
     if (dm_likely(type->is_contig))
-        dm_copy(dst, (const char *)buf + type->true_lb + offset, len);
+        dm_copy_by(&dm_coll_state.copies, dst, (const char *)buf + type->true_lb + offset, len);
     else
         dm_type_pack(buf, count, type, offset, dst, len);
 }

@@ -87,7 +87,7 @@ static void bulk_copy_part(struct dm_shm_bulk *bulk, char *to, const char *from,
     if (bulk->is_streaming != is_trial)
         dm_copy_stream(to, from, len);
     else
-        dm_copy(to, from, len);
+        dm_copy_by(&bulk->ways, to, from, len);
 }
 
 void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size_t len)

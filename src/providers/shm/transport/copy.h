@@ -14,22 +14,23 @@
 
 #include "providers/common/last.h"
 #include "util/port.h"
-#include "util/copy.h"
+#include "util/copy_ways.h"
 
 enum { DM_COPY_SMALL = 256, DM_COPY_BULK = 16384 };
 
 /* What large copies have cost, in ns per MiB; see copy.c. */
 struct dm_shm_bulk {
-    uint64_t lowest;     /* in this window */
-    uint64_t cost;       /* of the way in use, in its last window */
-    uint64_t judged;     /* the same when the ways were compared last */
-    uint64_t done;       /* bytes of this window */
-    uint32_t window_len; /* bytes */
-    uint32_t n_windows;  /* since the ways were compared */
-    uint32_t n_use;      /* windows until the next trial */
-    uint32_t n;          /* copies */
-    uint32_t n_votes;    /* trials in a row that the other way has won */
-    bool is_streaming;   /* the way in use: streaming stores, or plain ones */
+    uint64_t lowest;          /* in this window */
+    uint64_t cost;            /* of the way in use, in its last window */
+    uint64_t judged;          /* the same when the ways were compared last */
+    uint64_t done;            /* bytes of this window */
+    uint32_t window_len;      /* bytes */
+    uint32_t n_windows;       /* since the ways were compared */
+    uint32_t n_use;           /* windows until the next trial */
+    uint32_t n;               /* copies */
+    uint32_t n_votes;         /* trials in a row that the other way has won */
+    bool is_streaming;        /* the way in use: streaming stores, or others, */
+    struct dm_copy_ways ways; /* which choose between two themselves */
 };
 
 /* Copy len >= DM_COPY_BULK bytes in the way that has been faster lately. */
@@ -91,7 +92,7 @@ static DM_ALWAYS_INLINE void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to
         if (dm_likely(head <= DM_COPY_SMALL))
             dm_shm_copy_small(to, from, head);
         else if (head < DM_COPY_BULK)
-            dm_copy(to, from, head);
+            dm_copy_by(&bulk->ways, to, from, head);
         else
             dm_shm_copy_bulk(bulk, to, from, head);
     }
