@@ -45,7 +45,8 @@
 #define DIRECT_MIN  4096 /* parts from this size are not copied into the shadow buffer */
 #define PART_MAX    2752 /* what the peer copies while this process writes the next */
 #define EAGER_AUTO  16384
-#define EAGER_LOCAL 8192 /* over a rail of this host only: longer ones are copied once, not twice */
+#define EAGER_LOCAL 8192 /* within a host whose processes outnumber cores: longer ones are copied once, not twice */
+#define RECORD_LONG 8192 /* bytes of a record: its peer takes more of the slots that all have together */
 /* But where processes outnumber cores each answer that a sender waits for costs two changes of the process. */
 #define EAGER_SHARED 32768
 #define SHARED_PART  20 /* slots of a ring that may have such ones */
@@ -129,7 +130,7 @@ static inline int tx_commit(struct dm_conn *conn, size_t len)
     dm_clock_copied(len);
     if (dm_unlikely(space != tx->reserved))
         memmove(tx->ring.trailer - space, tx->ring.trailer - tx->reserved, len);
-    if (dm_unlikely(len > EAGER_LOCAL))
+    if (dm_unlikely(len > RECORD_LONG))
         dm_eager_place_long(conn);
     dm_tx_write_trailer(conn, len);
     rc = dm_tx_post_here(conn, space);
@@ -210,7 +211,7 @@ static size_t tx_eager_of(const struct dm_ia *ia)
 {
     if (ia->tuned != NULL && ia->tuned->eager_limit > 0)
         return ia->tuned->eager_limit;
-    return ia->caps.is_local ? EAGER_LOCAL : EAGER_AUTO;
+    return ia->caps.is_local && ia->adapt->is_oversubscribed ? EAGER_LOCAL : EAGER_AUTO;
 }
 
 size_t dm_adapt_eager_good(const struct dm_conn *conn)
@@ -426,7 +427,7 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
             break;
         while (cur.offset == cur.iov->iov_len) /* empty parts */
             cur.iov++;
-        if (dm_unlikely(len > EAGER_LOCAL))
+        if (dm_unlikely(len > RECORD_LONG))
             dm_eager_place_long(conn);
         rc = record_put(conn, &cur, (uint32_t)len, left == len || tx->n_avail == 1, &has_direct);
         if (dm_unlikely(rc != DAT_SUCCESS) && dm_conn_post_failed(conn, rc) != DM_OK)

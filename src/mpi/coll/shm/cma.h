@@ -7,7 +7,8 @@
 
 #include "mpi/coll/shm/rounds.h"
 
-#define DM_COLL_SHM_CMA_MIN ((size_t)32 << 10) /* bytes that are worth it */
+/* Bytes that are worth it; of two ranks twice as many, as one copies in while the other one copies out. */
+#define DM_COLL_SHM_CMA_MIN ((size_t)64 << 10)
 /* As the total of a post: there are spans in the slot; the data come as a message. */
 #define DM_COLL_SHM_BY_CMA  ((uint64_t)1 << 63)
 #define DM_COLL_SHM_MESSAGE ((uint64_t)1 << 62)
@@ -27,7 +28,7 @@ struct dm_coll_shm_buf {
 
 static inline bool dm_coll_shm_uses_cma(const struct dm_coll_shm *shm, size_t bytes)
 {
-    return shm->can_read && bytes >= DM_COLL_SHM_CMA_MIN;
+    return shm->can_read && bytes / (shm->n == 2 ? 2 : 1) >= DM_COLL_SHM_CMA_MIN;
 }
 /* The spans in a local rank's slot of this round: one for all, or one for each local rank. */
 static inline struct dm_coll_shm_span *dm_coll_shm_span(const struct dm_coll_shm *shm, int lrank)

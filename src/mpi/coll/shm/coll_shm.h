@@ -23,7 +23,7 @@
 #include "util/backoff.h"
 #include "util/trial.h"
 
-/* Lengths of split copies: up to 64, 128, 256, 512 KiB, more; and how one is copied. */
+/* Lengths of split copies: up to 128, 256, 512, 1024 KiB, more; and how one is copied. */
 #define DM_COLL_SHM_TRIALS 5
 enum dm_coll_shm_way { DM_COLL_SHM_SPLIT, DM_COLL_SHM_ALONE };
 struct dm_coll_shm_learnt {
