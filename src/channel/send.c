@@ -21,8 +21,6 @@
  * caller's memory, which saves a copy and costs posting a gather list.
  */
 #define COPY_MAX 2048
-/* From here on a packet may go in several records. */
-#define PARTS_MIN 4096
 
 static inline void sendq_copy_header(void *dst, const void *pkt, size_t len)
 {
@@ -37,18 +35,6 @@ static inline void sendq_copy_header(void *dst, const void *pkt, size_t len)
         memcpy(d + 16, s + 16, 8);
     if (len > 24)
         memcpy(d + 24, s + 24, 8);
-}
-
-/* A packet whose header is in the record that is reserved: in parts, or whole. */
-static DM_NOINLINE int sendq_commit_long(struct dm_conn *conn, const struct dm_pkt *pkt,
-                                         char *place, const void *data)
-{
-    int err = dm_adapt_eager_parts(conn, pkt, pkt->hdr_len, data, pkt->data_len);
-
-    if (err != DM_EAGAIN)
-        return err;
-    dm_copy(place + pkt->hdr_len, data, pkt->data_len);
-    return dm_adapt_eager_commit(conn, pkt->hdr_len + (size_t)pkt->data_len);
 }
 
 int dm_chan_send_now(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data)
@@ -67,8 +53,6 @@ int dm_chan_send_now(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, c
     sendq_copy_header(place, pkt, hdr_len);
     if (pkt->data_len == 8)
         memcpy(place + hdr_len, data, 8);
-    else if (dm_unlikely(pkt->data_len >= PARTS_MIN))
-        return sendq_commit_long(peer->conn, pkt, place, data);
     else if (pkt->data_len > 0)
         dm_copy(place + hdr_len, data, pkt->data_len);
     return dm_adapt_eager_commit(peer->conn, len);

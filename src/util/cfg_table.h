@@ -44,8 +44,8 @@
       "bytes of the receives that the peers share, for each provider, and as many to send from; "  \
       "every process of the job has four of them, the rest is for those who are busy")             \
     X(EAGER_LIMIT, SIZE, "auto", eager_limit,                                                      \
-      "largest message sent without rendezvous, bytes; auto: 16k, inside a host whose processes "  \
-      "outnumber cores 8k (32k to few peers), and two slots where those are larger")               \
+      "largest message sent without rendezvous, bytes; auto: 16k, inside a host 32k to few "       \
+      "peers, else 8k if processes outnumber cores, and two slots where those are larger")         \
     X(UNEXPECTED, SIZE, "64m", unexpected,                                                         \
       "bytes of messages without a receive that a process keeps: beyond, others send theirs by "   \
       "rendezvous until half of it is free; 0: always; a short message counts 64")                 \

@@ -696,68 +696,6 @@ static void packed(void)
     close_both();
 }
 
-/* n bytes of the stream behind a header of 8, in parts if that is what is done; the result. */
-static int put_parts(int r, size_t n)
-{
-    unsigned char bytes[8192 + 8];
-    int err;
-
-    for (size_t i = 0; i < n + 8; i++)
-        bytes[i] = pattern(r, sides[r].sent + i);
-    CHECK(dm_adapt_eager_reserve(conn_of(r), n + 8) != NULL);
-    err = dm_adapt_eager_parts(conn_of(r), bytes, 8, bytes + 8, n);
-    if (err == DM_OK)
-        sides[r].sent += n + 8;
-    return err;
-}
-
-/* A long record goes in parts to a peer of this host that has read everything, and to no other. */
-static void parts(void)
-{
-    const struct dm_tx *tx;
-    int n_parted = 0;
-
-    FAKE_CALL(fake.reach = "host"; fake.is_ordered = true);
-    open_both();
-    connect_both();
-    tx = &conn_of(0)->tx;
-    CHECK_EQ(put_parts(0, 4096), DM_EAGAIN); /* in cells */
-    while (tx->ring.look != UINT32_MAX)
-        send_record(0, 1);
-    for (size_t n = 4096; n <= 8000; n += 59) {
-        int before, n_records;
-
-        read_all();
-        before = fake.n_writes;
-        if (put_parts(0, n) == DM_EAGAIN) { /* they would not lie in a row */
-            CHECK(tx->ring.slot + 3 > tx->n_slots);
-            continue;
-        }
-        n_parted++;
-        n_records = fake.n_writes - before;
-        CHECK(n_records == 2 || n_records == 3);
-        CHECK_EQ(put_parts(0, n), DM_EAGAIN);
-        CHECK_EQ(fake.n_writes - before, n_records);
-    }
-    CHECK(n_parted > 40);
-    read_all();
-    close_both();
-    FAKE_CALL(fake.reach = NULL);
-}
-
-/* Where others than the sender write to the peer's memory a record is whole. */
-static void whole(void)
-{
-    FAKE_CALL(fake.is_ordered = true);
-    open_both();
-    connect_both();
-    while (conn_of(0)->tx.ring.look != UINT32_MAX)
-        send_record(0, 1);
-    read_all();
-    CHECK_EQ(put_parts(0, 4096), DM_EAGAIN);
-    close_both();
-}
-
 /* What does not go on over another rail. */
 static void fixed(const char *slots, void (*fn)(void))
 {
@@ -858,8 +796,6 @@ int main(void)
     fixed("64", hot);
     fixed("64", hot_by_length);
     fixed("64", first_rounds);
-    fixed("16", parts);
-    fixed("16", whole);
     fixed("4 DATUM_RING_SLOT_SIZE=256", basics);
     fixed("64", basics);
     fixed("600 DATUM_RING_SLOT_SIZE=1k", basics);

@@ -182,16 +182,6 @@ static void whole_records_arrive_in_place(void)
     CHECK_EQ(rx.n_in_place, N_MSG);
 }
 
-/* A long packet that goes at once, the one of 5001 bytes, is cut. */
-static void long_ones_go_in_parts(void)
-{
-    FAKE_DEFAULTS;
-    fake.eager_max = 65536;
-    fake.is_parting = true;
-    run();
-    CHECK_EQ(rx.n_in_place, N_MSG - 1);
-}
-
 static void cut_at_every_byte(void)
 {
     for (size_t take = 1; take <= 72; take++) {
@@ -437,7 +427,6 @@ int main(void)
 {
     dm_cfg_load(true);
     whole_records_arrive_in_place();
-    long_ones_go_in_parts();
     cut_at_every_byte();
     mixed_cuts_and_few_credits();
     fast_path_refuses_when_others_wait();

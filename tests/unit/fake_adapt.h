@@ -23,7 +23,6 @@ static struct {
     size_t eager_max; /* longest reserve */
     size_t n_records; /* records a pipe holds */
     bool is_sticky;   /* memory of puts stays in use until flushed */
-    bool is_parting;
     bool is_software;
     bool is_oversubscribed;
     bool awaits_place;
@@ -198,24 +197,6 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
 {
     conn->reserved->len = len;
     fake_append(conn, conn->reserved);
-    conn->reserved = NULL;
-    return DM_OK;
-}
-
-int dm_adapt_eager_parts(struct dm_conn *conn, const void *header, size_t header_len,
-                         const void *data, size_t n)
-{
-    struct fake_record *first = conn->reserved, *second;
-
-    if (!fake.is_parting)
-        return DM_EAGAIN;
-    second = fake_record_new(n - n / 2);
-    memcpy(first->data, header, header_len);
-    memcpy(first->data + header_len, data, n / 2);
-    memcpy(second->data, (const char *)data + n / 2, n - n / 2);
-    first->len = header_len + n / 2;
-    fake_append(conn, first);
-    fake_append(conn, second);
     conn->reserved = NULL;
     return DM_OK;
 }

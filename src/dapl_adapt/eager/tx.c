@@ -42,12 +42,13 @@
 #include "util/port.h"
 #include "util/tune.h"
 
-#define DIRECT_MIN  4096 /* parts from this size are not copied into the shadow buffer */
-#define PART_MAX    2752 /* what the peer copies while this process writes the next */
-#define EAGER_AUTO  16384
-#define EAGER_LOCAL 8192 /* within a host whose processes outnumber cores: longer ones are copied once, not twice */
-#define RECORD_LONG 8192 /* bytes of a record: its peer takes more of the slots that all have together */
-/* But where processes outnumber cores each answer that a sender waits for costs two changes of the process. */
+#define DIRECT_MIN 4096 /* parts from this size are not copied into the shadow buffer */
+#define EAGER_AUTO 16384
+#define EAGER_LOCAL                                                                                \
+    8192 /* within a host whose processes outnumber cores: longer ones are copied once, not twice */
+#define RECORD_LONG                                                                                \
+    8192 /* bytes of a record: its peer takes more of the slots that all have together */
+/* But with slots enough an answer that the sender waits for, or two changes of the process for it, costs more. */
 #define EAGER_SHARED 32768
 #define SHARED_PART  20 /* slots of a ring that may have such ones */
 
@@ -154,48 +155,6 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
     return err;
 }
 
-/*
- * Has the peer read everything, and is there room for so many records that nothing can get between?
- * Where others than this process write to the peer's memory each record costs more than what is gained.
- */
-static bool tx_may_part(struct dm_conn *conn, size_t len, uint32_t n_parts)
-{
-    const struct dm_tx *tx = &conn->tx;
-
-    if (len > tx->ring.max || tx->ring.look != UINT32_MAX ||
-        tx->ring.slot + n_parts > tx->ring.end || tx->is_slow || dm_conn_can_move(conn) ||
-        !conn->ia->caps.is_local || conn->ia->caps.has_clock || conn->ia->is_driven ||
-        dm_eager_count_used(conn) > 0)
-        return false;
-    if (tx->n_avail < n_parts)
-        dm_eager_refill(conn);
-    return tx->n_avail >= n_parts;
-}
-
-int dm_adapt_eager_parts(struct dm_conn *conn, const void *header, size_t header_len,
-                         const void *data, size_t n)
-{
-    uint32_t n_parts = (uint32_t)(n + PART_MAX - 1) / PART_MAX;
-    size_t part = (n + n_parts - 1) / n_parts;
-    char *place;
-    int err = DM_OK;
-
-    if (!tx_may_part(conn, header_len + n, n_parts))
-        return DM_EAGAIN;
-    for (size_t at = 0; at < n && err == DM_OK; at += part, header_len = 0) {
-        part = part < n - at ? part : n - at;
-        place = dm_adapt_eager_reserve(conn, header_len + part);
-        if (dm_unlikely(place == NULL))
-            return DM_EPEER; /* it has ended just now */
-        memcpy(place, header, header_len);
-        dm_copy(place + header_len, (const char *)data + at, part);
-        err = tx_commit(conn, header_len + part);
-    }
-    if (err == DM_OK)
-        dm_eager_notify(conn);
-    return err;
-}
-
 bool dm_adapt_eager_is_open(const struct dm_conn *conn)
 {
     return conn->was_up && conn->state == DM_CONN_UP;
@@ -226,8 +185,7 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
         return conn->ring.slot_size * (dm_ia_is_software(conn->ia) ? 1 : 2);
     if (conn->ia == NULL)
         return EAGER_LOCAL;
-    if (!is_tuned && conn->ia->caps.is_local && conn->adapt->is_oversubscribed &&
-        dm_eager_place_part(conn, true) >= SHARED_PART)
+    if (!is_tuned && conn->ia->caps.is_local && dm_eager_place_part(conn, true) >= SHARED_PART)
         return EAGER_SHARED;
     return tx_eager_of(conn->ia);
 }

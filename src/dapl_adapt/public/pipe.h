@@ -33,13 +33,6 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len);
 /* Is the pipe there, so that what it does not take now waits for the peer's reading alone? */
 bool dm_adapt_eager_is_open(const struct dm_conn *conn);
 /*
- * Instead of dm_adapt_eager_commit, for a header and n bytes of data, many: several records to a peer
- * of this host that waits for them, so that it copies each while this process writes the next.
- * DM_EAGAIN: nothing was done, as that would not help, or cannot be; the reserved place still is.
- */
-int dm_adapt_eager_parts(struct dm_conn *conn, const void *header, size_t header_len,
-                         const void *data, size_t n);
-/*
  * Messages that go without asking to peers of which nothing better is known, bytes: no rail's tuned
  * limit is less.
  */
