@@ -12,7 +12,7 @@
 
 static void copy_in_way(int way, char *to, const char *from, size_t len)
 {
-    if (way == 0)
+    if (way == 1)
         dm_copy_long(to, from, len);
     else if (len <= STRING_MOST)
         dm_copy_string(to, from, len);

@@ -14,7 +14,7 @@
 
 #define DM_COPY_CLASSES 6 /* of lengths: up to 6, 12, 32, 128, 1024 KiB, more */
 
-/* What copies of one kind have cost, in ns a byte; way 1 is the instruction. All zero at first. No locks. */
+/* What copies of one kind have cost, in ns a byte; way 0 is the instruction. All zero at first. No locks. */
 struct dm_copy_ways {
     struct dm_trial trials[DM_COPY_CLASSES];
 };

@@ -9,7 +9,8 @@
 #define LONGEST ((2 << 20) + 5)
 #define TURNS   4
 
-static const int lengths[] = {32767, 65535, 65536, 131071, 131072, 196613, 262143, 1 << 20, LONGEST};
+static const int lengths[] = {32767,  65535,  65536,   131071, 131072,
+                              196613, 262143, 1 << 20, LONGEST};
 static unsigned char *give, *take;
 static int rank, n, turn;
 

@@ -57,7 +57,7 @@ struct dm_match_level {
 #define DM_MATCH_KINDS 4
 
 struct dm_match {
-    struct dm_mnode *only; /* the one posted receive; then the table is empty */
+    struct dm_mnode *only;       /* the one posted receive; then the table is empty */
     struct dm_mnode *only_unexp; /* the four of the one unexpected message; the same */
     uint64_t seq;
     size_t n_unexp;
