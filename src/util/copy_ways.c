@@ -23,7 +23,7 @@ static void copy_in_way(int way, char *to, const char *from, size_t len)
 
 static int copy_class(size_t len)
 {
-    static const size_t most[] = {6 << 10, 12 << 10, 32 << 10, 128 << 10, 1024 << 10};
+    static const size_t most[] = {2 << 10, 6 << 10, 12 << 10, 32 << 10, 128 << 10, 1024 << 10};
     int i = 0;
 
     while (i < DM_COPY_CLASSES - 1 && len > most[i])
@@ -42,6 +42,7 @@ void dm_copy_ways_long(struct dm_copy_ways *ways, char *to, const char *from, si
     }
     start = dm_clock_ns();
     copy_in_way(t->way, to, from, len);
-    atomic_thread_fence(memory_order_seq_cst); /* what waits in the store buffer delays the next copy */
+    /* what waits in the store buffer delays the next copy */
+    atomic_thread_fence(memory_order_seq_cst);
     (void)dm_trial_sample(t, (double)(dm_clock_ns() - start) / (double)len);
 }

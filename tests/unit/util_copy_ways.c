@@ -25,9 +25,21 @@ static void copy_once(size_t len, size_t from_at, size_t to_at)
 
 static void copies(void)
 {
-    static const size_t lens[] = {
-        0,     1,         DM_COPY_LONG - 1, DM_COPY_LONG, 7000,       20000,           32 << 10,
-        65537, 128 << 10, (128 << 10) + 1,  500 << 10,    1024 << 10, (1024 << 10) + 7};
+    static const size_t lens[] = {0,
+                                  1,
+                                  DM_COPY_WAYS_MIN - 1,
+                                  DM_COPY_WAYS_MIN,
+                                  DM_COPY_LONG,
+                                  2049,
+                                  7000,
+                                  20000,
+                                  32 << 10,
+                                  65537,
+                                  128 << 10,
+                                  (128 << 10) + 1,
+                                  500 << 10,
+                                  1024 << 10,
+                                  (1024 << 10) + 7};
 
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
         for (int k = 0; k < 30; k++)
