@@ -48,8 +48,7 @@ struct dm_rma_state {
     bool is_updating;
     int n_lost; /* processes */
     struct dm_rma_select select;
-    struct dm_copy_ways
-        copies; /* between a window that this process addresses and its own memory */
+    struct dm_copy_ways copies;        /* to and from windows that are addressed */
     struct dm_copy_ways assist_copies; /* to slots of assists */
     struct {
         uint64_t n_path[DM_N_PATHS];

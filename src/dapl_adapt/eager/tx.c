@@ -42,12 +42,10 @@
 #include "util/port.h"
 #include "util/tune.h"
 
-#define DIRECT_MIN 4096 /* parts from this size are not copied into the shadow buffer */
-#define EAGER_AUTO 16384
-#define EAGER_LOCAL                                                                                \
-    8192 /* within a host whose processes outnumber cores: longer ones are copied once, not twice */
-#define RECORD_LONG                                                                                \
-    8192 /* bytes of a record: its peer takes more of the slots that all have together */
+#define DIRECT_MIN  4096 /* parts from this size are not copied into the shadow buffer */
+#define RECORD_LONG 8192 /* bytes: its peer gets another part of the slots that all have */
+#define EAGER_AUTO  16384
+#define EAGER_LOCAL 8192 /* processes of a host outnumber its cores: one copy, not two */
 /* But with slots enough an answer that the sender waits for, or two changes of the process for it, costs more. */
 #define EAGER_SHARED 32768
 #define SHARED_PART  20 /* slots of a ring that may have such ones */
