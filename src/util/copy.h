@@ -15,7 +15,7 @@
 
 #define DM_COPY_LONG 2048
 
-/* len >= DM_COPY_LONG bytes, which must not overlap, by loads and stores. */
+/* len >= DM_CACHE_LINE bytes, which must not overlap, by loads and stores. */
 void dm_copy_long(char *to, const char *from, size_t len);
 
 #define DM_COPY_FEW 16
@@ -63,15 +63,6 @@ static inline void dm_copy(void *to, const void *from, size_t len)
 static inline bool dm_overlaps(const void *a, const void *b, size_t len)
 {
     return (uintptr_t)a - (uintptr_t)b < len || (uintptr_t)b - (uintptr_t)a < len;
-}
-
-/* len bytes, which may overlap. */
-static inline void dm_move(void *to, const void *from, size_t len)
-{
-    if (len < DM_COPY_LONG || dm_overlaps(to, from, len))
-        memmove(to, from, len);
-    else
-        dm_copy_long(to, from, len);
 }
 
 #endif

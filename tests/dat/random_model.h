@@ -282,7 +282,8 @@ static bool is_awaited(const struct m_ep *e, const struct request *q)
         for (int j = 0; j < r->n_seg * q->n_seg; j++) {
             const struct seg *sink = &r->seg[j % r->n_seg], *source = &q->seg[j / r->n_seg];
 
-            if (sink->off < source->off + source->len && source->off < sink->off + sink->len)
+            if (sink->len > 0 && source->len > 0 && sink->off < source->off + source->len &&
+                source->off < sink->off + sink->len)
                 return true;
         }
     }
@@ -319,7 +320,8 @@ static void plan_apply(struct model *m, const struct m_ep *e, const struct reque
 
         memmove(m->agent[p->copy[i].to].mem + p->copy[i].to_off, taken != NULL ? taken : from,
                 p->copy[i].len);
-        taken += taken != NULL ? p->copy[i].len : 0;
+        if (taken != NULL)
+            taken += p->copy[i].len;
     }
     if (q->kind != K_ADD && q->kind != K_SWAP)
         return;

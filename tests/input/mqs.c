@@ -281,7 +281,7 @@ int main(int argc, char **argv)
         die("the image has no queues");
     if (dll.setup_process(&process, &process_callbacks) != mqs_ok ||
         dll.process_has_queues(&process, &message) != mqs_ok)
-        die(message);
+        die(message != NULL ? message : "the process has no queues");
     print_comms(&process);
     dll.destroy_process(process.info);
     dll.destroy_image(image.info);

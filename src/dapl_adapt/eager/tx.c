@@ -29,7 +29,6 @@
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
-#include "dapl_adapt/eager/used.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/reg_cache.h"
