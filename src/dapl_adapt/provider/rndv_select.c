@@ -12,12 +12,12 @@
 
 #define SAMPLE_LEN   ((uint64_t)1 << 20) /* bytes, when one message follows the other */
 #define PIPE_COLD    ((uint64_t)2 << 20) /* its rings are new memory: those say nothing */
-#define PAUSE_FIRST  UINT64_C(500000)    /* what was measured before is a guess */
-#define PAUSE_MIN    UINT64_C(5000000)
+#define PAUSE_MIN    UINT64_C(500000)
 #define PAUSE_MAX    UINT64_C(320000000)
 #define SAMPLES      3 /* at least, and more as long as they do not take */
 #define SAMPLES_NS   UINT64_C(300000)
 #define SAMPLES_MOST 10
+#define TRIAL_MOST   256 /* messages, where others that come at the same time spoil the samples */
 #define READ_NS      600 /* after the last one: its FIN, and what else the receiver does not see */
 #define DOUBT        3.0
 #define BETTER       0.9 /* of the other's time: worth a change */
@@ -25,6 +25,7 @@
     0.75 /* the same for a change to the pipe, which has both processors copy, below 128 KiB */
 #define WORSE      1.5 /* of the usual time: look at the other at once */
 #define NS_PER_KIB 1024.0
+#define N_SHORT    2 /* classes below 128 KiB */
 
 /*
  * Until more is known. When in doubt the pipe, which gets better with use: its rings come into being with it.
@@ -33,7 +34,7 @@
 static enum dm_rndv select_first(int class, double pipe_to_read, bool is_read_split)
 {
     bool is_exchange = class >= DM_RNDV_SELECT_LENGTHS; /* none is split */
-    bool is_short = class % DM_RNDV_SELECT_LENGTHS == 0;
+    bool is_short = class % DM_RNDV_SELECT_LENGTHS < N_SHORT;
     double doubt = is_read_split && !is_exchange ? 1 / DOUBT : is_short ? 1 : DOUBT;
 
     return pipe_to_read * doubt > 1 ? DM_RNDV_PIPE : DM_RNDV_READ;
@@ -51,8 +52,8 @@ void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double 
         c->ns[DM_RNDV_PIPE] = NS_PER_KIB / pipe_gbs;
         c->proto = select_first(i, pipe_gbs / read_gbs, is_read_split);
         c->usual = c->ns[c->proto];
-        c->pause = PAUSE_FIRST;
-        c->next_trial = now + PAUSE_FIRST;
+        c->pause = PAUSE_MIN;
+        c->next_trial = now + PAUSE_MIN;
     }
 }
 
@@ -63,8 +64,10 @@ static enum dm_rndv select_other(enum dm_rndv proto)
 
 static int select_class(size_t len, bool is_exchange)
 {
-    int i = len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
+    int i = 0;
 
+    while (i < DM_RNDV_SELECT_LENGTHS - 1 && len >= (size_t)64 << 10 << i)
+        i++;
     return is_exchange ? DM_RNDV_SELECT_LENGTHS + i : i;
 }
 
@@ -72,29 +75,55 @@ static int select_class(size_t len, bool is_exchange)
 static double select_margin(const struct dm_rndv_select *select,
                             const struct dm_rndv_select_class *c)
 {
-    if (c > select->classes) /* in an exchange both processors copy anyway */
+    if (c - select->classes >= N_SHORT) /* in an exchange both processors copy anyway */
         return BETTER;
     return c->proto == DM_RNDV_PIPE ? BETTER_SHORT : 1 / BETTER_SHORT;
 }
 
-/* What the protocol on trial takes is known. */
+static void select_start_trial(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
+                               uint64_t now)
+{
+    c->is_trial = true;
+    c->n_trial = 0;
+    c->least.n = 0;
+    c->since = now;
+    c->proto = select_other(c->proto);
+    select->n_trials++;
+}
+
+/* Back to the other, for longer than before. */
+static void select_stay(struct dm_rndv_select_class *c)
+{
+    c->proto = select_other(c->proto);
+    c->pause = c->pause < PAUSE_MAX ? c->pause * 2 : PAUSE_MAX;
+}
+
+static void select_pause(struct dm_rndv_select_class *c, uint64_t now)
+{
+    c->is_trial = false;
+    c->usual = c->ns[c->proto];
+    c->next_trial = now + c->pause;
+}
+
+/* What the protocol on trial takes is known. Of the other there may be a guess only: it is next. */
 static void select_end_trial(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
                              uint64_t now)
 {
     enum dm_rndv other = select_other(c->proto);
 
-    c->is_trial = false;
+    if (!c->is_known[other]) {
+        select_start_trial(select, c, now);
+        return;
+    }
     if (c->ns[c->proto] < c->ns[other] * select_margin(select, c)) {
         c->pause = PAUSE_MIN;
         select->n_changes++;
         DM_TRACE(RNDV, "%s is better now: %.0f ns a KiB, %.0f by %s", dm_rndv_name(c->proto),
                  c->ns[c->proto], c->ns[other], dm_rndv_name(other));
     } else {
-        c->proto = other;
-        c->pause = c->pause < PAUSE_MAX ? c->pause * 2 : PAUSE_MAX;
+        select_stay(c);
     }
-    c->usual = c->ns[c->proto];
-    c->next_trial = now + c->pause;
+    select_pause(c, now);
 }
 
 /* One more; false: more are wanted. A lost time slice counts as little as a ring that was not in the cache. */
@@ -112,6 +141,7 @@ static void select_sample(struct dm_rndv_select *select, struct dm_rndv_select_c
     c->least.n = 0;
     c->since = now;
     c->ns[proto] = c->least.next;
+    c->is_known[proto] = true;
     if (c->is_trial)
         select_end_trial(select, c, now);
     else if (c->ns[proto] > c->usual * WORSE)
@@ -127,11 +157,10 @@ enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, boo
     struct dm_rndv_select_open *other;
 
     if (!c->is_trial && now >= c->next_trial) {
-        c->is_trial = true;
-        c->least.n = 0;
-        c->since = now;
-        c->proto = select_other(c->proto);
-        select->n_trials++;
+        select_start_trial(select, c, now);
+    } else if (c->is_trial && ++c->n_trial > TRIAL_MOST) {
+        select_stay(c);
+        select_pause(c, now);
     }
     open = &select->open[c->proto];
     other = &select->open[select_other(c->proto)];

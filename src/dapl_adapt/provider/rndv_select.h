@@ -17,7 +17,7 @@
 #include "util/rndv.h"
 #include "util/trial.h"
 
-#define DM_RNDV_SELECT_LENGTHS 3 /* below 128 KiB, below 1 MiB, the others */
+#define DM_RNDV_SELECT_LENGTHS 6 /* below 64, 128, 256, 512 KiB, below 1 MiB, the others */
 #define DM_RNDV_SELECT_CLASSES (2 * DM_RNDV_SELECT_LENGTHS) /* and of those for exchanges */
 #define DM_RNDV_SELECT_PROTOS  (DM_RNDV_PIPE + 1) /* the first element of such arrays is unused */
 
@@ -28,6 +28,8 @@ struct dm_rndv_select_class {
     double usual;                     /* ns of the protocol in use, when it was chosen */
     enum dm_rndv proto;               /* in use, or on trial */
     bool is_trial;
+    bool is_known[DM_RNDV_SELECT_PROTOS]; /* ns was measured here */
+    unsigned n_trial;                     /* messages of this trial */
     /* Samples under way. */
     struct dm_trial_least least;
     uint64_t since;
