@@ -18,8 +18,8 @@
 
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
-#define CROWD         16 /* ranks that rounds of yields are short for, on any number of cores */
-#define YIELDS_ROUNDS 4  /* of slices of all ranks of a core */
+#define CROWD         4 /* ranks that rounds of yields are short for, on any number of cores */
+#define YIELDS_ROUNDS 4 /* of slices of all ranks of a core */
 #define YIELDS_MAX_NS UINT64_C(500000000)
 #define FREE_LOOK_NS  100000 /* as long as it looks so often */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */

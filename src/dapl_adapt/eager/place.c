@@ -96,9 +96,14 @@ static bool place_is_used(const struct dm_tx *tx)
     return tx->n_filled >= HOT - 1 || tx->place.stayed + stay >= HOT_SLOTS;
 }
 
-/* Has this peer slots alone, and all of them? */
+/*
+ * Has this peer slots alone, and all of them? Where processes take turns nobody reads while the other writes: there
+ * its bursts must need them.
+ */
 static bool place_is_hot(const struct dm_conn *conn)
 {
+    if (conn->adapt->is_oversubscribed && 8 * conn->tx.place.most < conn->tx.n_slots)
+        return false;
     return place_part(conn) == conn->tx.n_slots &&
            (!conn->tx.place.has_cells || place_is_used(&conn->tx));
 }

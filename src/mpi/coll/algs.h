@@ -158,9 +158,8 @@ enum dm_coll_needs {
     X(ALLGATHER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(ALLGATHER, nodes, 0, DM_COLL_ANY, DM_COLL_KIB(4096))                                         \
     X(ALLGATHER, doubling, 0, 4, DM_COLL_KIB(256))                                                 \
-    X(ALLGATHER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(16))                              \
+    X(ALLGATHER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                  \
     X(ALLGATHER, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                       \
-    X(ALLGATHER, doubling, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                \
     X(ALLGATHER, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(ALLGATHER, ring, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
     X(ALLGATHERV, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
@@ -181,6 +180,7 @@ enum dm_coll_needs {
     /* bytes of the vector */                                                                      \
     X(REDUCE, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                    \
     X(REDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                                  \
+    X(REDUCE, binomial, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                   \
     X(REDUCE, binomial, 0, 16, DM_COLL_KIB(512))                                                   \
     X(REDUCE, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(REDUCE, halving, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
@@ -188,7 +188,8 @@ enum dm_coll_needs {
     X(ALLREDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     X(ALLREDUCE, doubling, 0, 2, DM_COLL_KIB(32))                                                  \
     X(ALLREDUCE, doubling, DM_COLL_POW2, 4, DM_COLL_KIB(4))                                        \
-    X(ALLREDUCE, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(4))                               \
+    X(ALLREDUCE, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(64))                              \
+    X(ALLREDUCE, tree, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                                    \
     X(ALLREDUCE, doubling, DM_COLL_POW2, DM_COLL_ANY, DM_COLL_KIB(4))                              \
     X(ALLREDUCE, tree, 0, 32, DM_COLL_KIB(32))                                                     \
     X(ALLREDUCE, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(8))                                         \
@@ -199,7 +200,8 @@ enum dm_coll_needs {
     X(REDUCE_SCATTER, shm, 0, 4096, DM_COLL_ALL)                                                   \
     X(REDUCE_SCATTER, allreduce, 0, 4, DM_COLL_KIB(4))                                             \
     X(REDUCE_SCATTER, pairwise, 0, 4, DM_COLL_ALL)                                                 \
-    X(REDUCE_SCATTER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(4))                          \
+    X(REDUCE_SCATTER, linear, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_KIB(64))                         \
+    X(REDUCE_SCATTER, tree, DM_COLL_OVERSUBSCRIBED, 32, DM_COLL_ALL)                               \
     X(REDUCE_SCATTER, tree, 0, 32, DM_COLL_KIB(512))                                               \
     X(REDUCE_SCATTER, allreduce, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                   \
     X(REDUCE_SCATTER, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                       \
