@@ -69,20 +69,21 @@ struct dm_tx_ring {
 struct dm_tx_place {
     uint32_t last; /* slots of the round before, */
     uint32_t last_cells;
-    uint32_t n_cells;    /* n_slots at least */
-    uint32_t n_begin;    /* cells in which a record may begin */
-    uint32_t cells_most; /* of a record */
-    uint32_t most;       /* records that were unconsumed at a time, lately */
-    uint32_t asked;      /* up to this one the peer has been asked for credits */
-    uint32_t left;       /* so many had been sent when the ring was left for the cells, */
-    uint32_t entered;    /* and when it was entered last */
-    uint32_t in_row;     /* short ones in slots, one after the other, */
-    uint32_t row_end;    /* up to this one */
-    uint32_t stayed;     /* records of earlier stays in the ring of slots */
-    uint32_t n_long;     /* rounds that long records are reckoned with */
-    uint64_t flags;      /* DM_TRAILER_, of the record that ends this round */
-    bool is_short;       /* rounds may end before the last slot */
-    bool has_cells;      /* short records may go to cells; then `idle` is the other ring */
+    uint32_t n_cells;     /* n_slots at least */
+    uint32_t n_begin;     /* cells in which a record may begin */
+    uint32_t cells_most;  /* of a record */
+    uint32_t most;        /* records in slots that were unconsumed at a time, lately, */
+    uint32_t burst_cells; /* and those in cells */
+    uint32_t asked;       /* up to this one the peer has been asked for credits */
+    uint32_t left;        /* so many had been sent when the ring was left for the cells, */
+    uint32_t entered;     /* and when it was entered last */
+    uint32_t in_row;      /* short ones in slots, one after the other, */
+    uint32_t row_end;     /* up to this one */
+    uint32_t stayed;      /* records of earlier stays in the ring of slots */
+    uint32_t n_long;      /* rounds that long records are reckoned with */
+    uint64_t flags;       /* DM_TRAILER_, of the record that ends this round */
+    bool is_short;        /* rounds may end before the last slot */
+    bool has_cells;       /* short records may go to cells; then `idle` is the other ring */
     bool in_cells;
     bool is_packed; /* short messages are kept in cells, with the numbers of slots */
     bool is_out;    /* the present one is not: it goes from its slot */

@@ -6,18 +6,18 @@
  * that says so. After a few short ones in slots the last of them says that the next is in a cell again.
  * Slots and cells are consumed in the order of records, and credits count both.
  *
- * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory
- * are fetched ahead by the one who reads while the other writes, and lines that were just read are
- * dearer to write than old ones. But the first way through the slots touches new pages with every
- * record, some microseconds each: who sends little, and short, is spared that. Where processes outnumber
- * cores short ones stay in cells: there are more of them than slots, and a sender may fill as many as there are
- * before the receiver has the core.
+ * A peer that is one of few, has shown that it is used, and gets bursts of records, has slots alone:
+ * neighbours in memory are fetched ahead by the one who reads while the other writes, and lines that
+ * were just read are dearer to write than old ones. But the first way through the slots touches new
+ * pages with every record, up to tens of microseconds each: who sends little, or one after the other,
+ * is spared that. Where processes outnumber cores short ones stay in cells: there are more of them
+ * than slots, and a sender may fill as many as there are before the receiver has the core.
  *
  * A round through the cells ends with as many as there are slots, but not few, if the receiver keeps up, else
  * later, up to a part of them. So many credits are always possible, as the receiver tells what it has consumed
  * after half of that. It ends before the last cells, as the longest record must fit.
  *
- * With many peers a round through the slots ends before the last one when the receiver has consumed
+ * Else a round through the slots ends before the last one when the receiver has consumed
  * at least half of it, and it is as long as the bursts of lately. A receiver that falls behind makes
  * rounds longer, up to a part of the slots. A slot is filled again when its record of the round
  * before has been consumed: while the round is not longer than that one, no more records in slots
@@ -45,7 +45,10 @@
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
 
-#define ROUND_STEP  4                   /* slots from one look to the next */
+#define ROUND_STEP 4 /* slots from one look to the next, */
+#define ROUND_FEW                                                                                  \
+    16 /* slots of a round at least, where few peers send; the first look is at half */
+#define FEW         4
 #define ASK_LEN     4096                /* a record so long is worth to be asked about */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
 #define MOST_ROUNDS 16                  /* in which bursts are forgotten */
@@ -54,13 +57,24 @@
 #define LONG_ROUNDS 4    /* for so many rounds after such a one */
 #define PART_CELLS  8192 /* cells of all peers together */
 #define ROW         4    /* short records, before cells are used again */
-#define HOT_SLOTS   64   /* records in slots */
-#define HOT         4096 /* slots and cells, which gain what the pages of all slots cost */
+#define HOT_PART    4    /* of the slots, for so many of them bursts have to be, */
+#define HOT_SLOTS   64   /* after so many records in slots */
+#define HOT         4096 /* or in slots and cells, which gain what the pages of all slots cost */
 #define LONG_AGO    (UINT32_C(1) << 30) /* slots and cells */
 
 static uint32_t place_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+static uint32_t place_most(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static void place_forget_most(uint32_t *most_p)
+{
+    *most_p -= (*most_p + MOST_ROUNDS - 1) / MOST_ROUNDS;
 }
 
 /* Its part, at least that many, of `all` that the peers have together, where it could have `own`. */
@@ -97,12 +111,21 @@ static bool place_is_used(const struct dm_tx *tx)
 }
 
 /*
+ * Rounds of more slots: lines that the peer has just read are dearer to write than those of some rounds ago. But new
+ * pages are dear, too.
+ */
+static bool place_is_few(const struct dm_conn *conn)
+{
+    return !conn->adapt->is_oversubscribed && conn->adapt->poll.n_active <= FEW;
+}
+
+/*
  * Has this peer slots alone, and all of them? Where processes take turns nobody reads while the other writes: there
  * its bursts must need them.
  */
 static bool place_is_hot(const struct dm_conn *conn)
 {
-    if (conn->adapt->is_oversubscribed && 8 * conn->tx.place.most < conn->tx.n_slots)
+    if (HOT_PART * place_most(conn->tx.place.most, conn->tx.place.burst_cells) < conn->tx.n_slots)
         return false;
     return place_part(conn) == conn->tx.n_slots &&
            (!conn->tx.place.has_cells || place_is_used(&conn->tx));
@@ -148,7 +171,7 @@ static void place_begin(struct dm_conn *conn)
         tx->ring.look = UINT32_MAX;
         tx->short_below = place_leaves_cells(conn) || !tx->place.has_cells ? 0 : cells_end;
     } else {
-        tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
+        tx->ring.look = tx->ring.slot + (place_is_few(conn) ? ROUND_FEW / 2 : ROUND_STEP) - 1;
         tx->short_below = tx->place.has_cells ? cells_end : 0;
     }
 }
@@ -292,6 +315,7 @@ void dm_eager_place_next(struct dm_conn *conn)
         tx->ring.trailer -= (ptrdiff_t)n * tx->ring.step;
         tx->ring.delta -= (uint64_t)((ptrdiff_t)n * (tx->ring.stride - tx->ring.step));
         tx->ring.gen++;
+        place_forget_most(tx->place.in_cells ? &tx->place.burst_cells : &tx->place.most);
         if (!conn->ring.peer_has_srq) /* whose records have the sender in its place */
             tx->ring.tag = dm_trailer_tag(tx->ring.gen);
         if (tx->place.in_cells) {
@@ -300,7 +324,6 @@ void dm_eager_place_next(struct dm_conn *conn)
                 tx->n_avail = 0; /* what was free was so up to the end */
         } else {
             tx->place.last = n;
-            tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;
             tx->place.n_long -= tx->place.n_long > 0;
         }
     }
@@ -401,6 +424,8 @@ static uint64_t place_look_cells(struct dm_conn *conn, uint32_t len)
     n_own = dm_record_cells(dm_record_space(len), tx->ring.shift);
     n = tx->ring.slot + n_own;
     used = dm_eager_count_used(conn);
+    if (used > tx->place.burst_cells)
+        tx->place.burst_cells = used;
     if (place_leaves_cells(conn) && used <= tx->n_filled - tx->place.left) {
         tx->n_avail = place_least(tx->n_avail, n_own + place_slots(tx));
         tx->place.flags = DM_TRAILER_SWITCH;
@@ -418,20 +443,23 @@ static uint64_t place_look_cells(struct dm_conn *conn, uint32_t len)
 
 /*
  * With this slot the round may end. Or it goes on, as the peer may have consumed more than it has told: before long
- * records take new pages, it is asked. `used`: of the records in slots, with this one.
+ * records take new pages, or the round gets longer than the last one, it is asked. `used`: of the records in slots, with this one.
  */
 static uint64_t place_look_slots(struct dm_conn *conn, uint32_t used, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
+    uint32_t n = tx->ring.slot + 1;
 
-    if (tx->ring.slot < tx->ring.look || tx->ring.slot + 1 == tx->n_slots)
+    if (tx->ring.slot < tx->ring.look || n == tx->n_slots)
         return 0;
     tx->ring.look += ROUND_STEP;
     if (!tx->place.is_short || tx->ring.gen % ROUND_FULL == ROUND_FULL - 1)
         return 0;
-    if (2 * used <= tx->ring.slot + 1 && tx->place.most <= tx->ring.slot + 1)
-        return DM_TRAILER_ROUND_END;
-    return len >= ASK_LEN && tx->n_filled - tx->place.asked >= ROUND_STEP ? place_ask(tx) : 0;
+    if (2 * used <= n && tx->place.most <= n)
+        return n < ROUND_FEW && place_is_few(conn) ? 0 : DM_TRAILER_ROUND_END;
+    if (len < ASK_LEN && n + ROUND_STEP <= tx->place.last)
+        return 0;
+    return tx->n_filled - tx->place.asked >= ROUND_STEP ? place_ask(tx) : 0;
 }
 
 uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
