@@ -26,7 +26,8 @@ bool dm_trial_sample(struct dm_trial *t, double cost)
     dm_trial_least_add(&t->least, cost);
     if (t->least.n < SAMPLES)
         return false;
-    t->cost[t->way] = t->least.next;
+    /* the first ones may have touched new memory: all but one, say */
+    t->cost[t->way] = t->pause == 0 ? t->least.best : t->least.next;
     if (!t->is_trial) {
         t->is_trial = true;
         t->way = !t->way;
