@@ -204,8 +204,33 @@ static void agreed(void)
     CHECK(pairs(both, far, 0, 5000) < 100);
 }
 
+/* A guess that is too good does not win: what it is a guess of is measured, too. */
+static void guesses(void)
+{
+    static const double machine[DM_RNDV_SELECT_PROTOS] = {[DM_RNDV_READ] = 8, [DM_RNDV_PIPE] = 10};
+    struct dm_rndv_select select;
+
+    dm_rndv_select_init(&select, 11, 10, true, now);
+    now += 1000000;
+    (void)messages(&select, machine, 32, LEN, 0);
+    CHECK_EQ(messages(&select, machine, 10, LEN, 0), 10);
+}
+
+/* Another message is on its way all the time, which spoils the samples: a trial ends all the same. */
+static void spoilt(void)
+{
+    struct dm_rndv_select select;
+
+    dm_rndv_select_init(&select, 6, 2, true, now);
+    CHECK(dm_rndv_select_begin(&select, 8 * LEN, false, now) == DM_RNDV_READ);
+    (void)messages(&select, far, 20000, LEN, 0);
+    CHECK(messages(&select, far, 10000, LEN, 0) < 1000);
+}
+
 int main(void)
 {
+    guesses();
+    spoilt();
     agreed();
     exchanges();
     doubt();

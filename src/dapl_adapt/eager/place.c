@@ -45,9 +45,8 @@
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
 
-#define ROUND_STEP 4 /* slots from one look to the next, */
-#define ROUND_FEW                                                                                  \
-    16 /* slots of a round at least, where few peers send; the first look is at half */
+#define ROUND_STEP  4  /* slots from one look to the next, */
+#define ROUND_FEW   16 /* slots of a round at least, with few peers; a look at half of them, too */
 #define FEW         4
 #define ASK_LEN     4096                /* a record so long is worth to be asked about */
 #define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
@@ -110,19 +109,13 @@ static bool place_is_used(const struct dm_tx *tx)
     return tx->n_filled >= HOT - 1 || tx->place.stayed + stay >= HOT_SLOTS;
 }
 
-/*
- * Rounds of more slots: lines that the peer has just read are dearer to write than those of some rounds ago. But new
- * pages are dear, too.
- */
+/* Do few peers send? Then longer rounds cost few pages: lines that were read some time ago are cheaper to write. */
 static bool place_is_few(const struct dm_conn *conn)
 {
     return !conn->adapt->is_oversubscribed && conn->adapt->poll.n_active <= FEW;
 }
 
-/*
- * Has this peer slots alone, and all of them? Where processes take turns nobody reads while the other writes: there
- * its bursts must need them.
- */
+/* Has this peer slots alone, and all of them? Its bursts need them, and it has shown that it is used. */
 static bool place_is_hot(const struct dm_conn *conn)
 {
     if (HOT_PART * place_most(conn->tx.place.most, conn->tx.place.burst_cells) < conn->tx.n_slots)
@@ -443,7 +436,8 @@ static uint64_t place_look_cells(struct dm_conn *conn, uint32_t len)
 
 /*
  * With this slot the round may end. Or it goes on, as the peer may have consumed more than it has told: before long
- * records take new pages, or the round gets longer than the last one, it is asked. `used`: of the records in slots, with this one.
+ * records take new pages, or the round gets longer than the last one, it is asked. `used`: of the records in slots,
+ * with this one.
  */
 static uint64_t place_look_slots(struct dm_conn *conn, uint32_t used, size_t len)
 {
