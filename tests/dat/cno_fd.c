@@ -93,7 +93,7 @@ static _Atomic int n_calls;
 static DAT_CNO_HANDLE agent_cno;
 static DAT_EVD_HANDLE agent_evd;
 static _Atomic int n_events;
-static _Atomic int n_ended;
+static _Atomic int n_ended; /* calls that did not arm the agent again: one */
 static _Atomic int is_over; /* the queue may be freed */
 
 static void count(DAT_PVOID instance, DAT_EVD_HANDLE evd)
@@ -103,19 +103,20 @@ static void count(DAT_PVOID instance, DAT_EVD_HANDLE evd)
     atomic_fetch_add(&n_calls, 1);
 }
 
-/* Drains, arms itself again, and looks once more. */
+/* Drains, arms itself again, and looks once more; when it is over, it ends unarmed. */
 static void rearm(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 {
     DAT_OS_WAIT_PROXY_AGENT agent = {instance, rearm};
 
     CHECK(instance == &n_calls);
     atomic_fetch_add(&n_calls, 1);
-    if (!atomic_load(&is_over)) {
-        atomic_fetch_add(&n_events, drain(evd));
-        OK(dat_cno_modify_agent(agent_cno, agent));
-        atomic_fetch_add(&n_events, drain(evd));
+    if (atomic_load(&is_over)) {
+        atomic_fetch_add(&n_ended, 1);
+        return;
     }
-    atomic_fetch_add(&n_ended, 1);
+    atomic_fetch_add(&n_events, drain(evd));
+    OK(dat_cno_modify_agent(agent_cno, agent));
+    atomic_fetch_add(&n_events, drain(evd));
 }
 
 static void suicide(DAT_PVOID instance, DAT_EVD_HANDLE evd)
@@ -181,7 +182,8 @@ static void agents(struct dt *t)
         post(agent_evd);
     until(&n_events, STORM + 1);
     atomic_store(&is_over, 1);
-    until(&n_ended, atomic_load(&n_calls));
+    post(agent_evd); /* whoever runs now or was armed calls once more, or is the last */
+    until(&n_ended, 1);
     OK(dat_evd_free(agent_evd));
     OK(dat_cno_free(agent_cno)); /* while armed */
     atomic_store(&n_calls, 0);
